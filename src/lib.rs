@@ -62,8 +62,8 @@
 //! - A tool call is included with all its results or not at all. The live question is always included.
 //!   Documents are included whole.
 //! - Planning time depends on the size of the budget, not on the length of the history.
-//! - With `fill = "backfill"`, a larger budget may lose a document that a smaller one kept; see
-//!   `docs/rules.md`.
+//! - With `fill = "backfill"`, a larger budget may lose a document that a smaller one kept (rule S8 of
+//!   `docs/rules.md`).
 //!
 //! The feature `openai` (default) adds the encodings `o200k_base` and `cl100k_base`, `hf` (default) adds any
 //! Hugging Face `tokenizer.json`, and `chat-template` renders prompts with a model's own chat template. The

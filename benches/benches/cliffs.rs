@@ -160,7 +160,7 @@ fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
     group.finish();
 }
 
-/// Measures the growing costs that `docs/performance.md` lists.
+/// Benchmarks the calls of "Work that grows" in `docs/performance.md`.
 fn bench_growing_costs(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
     let mut group = criterion.benchmark_group("what still grows");
     for count in [5_000, 10_000] {

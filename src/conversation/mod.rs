@@ -356,7 +356,8 @@ impl Conversation {
         self.turns.head(self.live_turn()?)
     }
 
-    /// Returns the live turn's last exchange with tool calls, or `None` if an assistant message follows it.
+    /// Returns the current tool call: the last exchange with calls of the current turn, or `None` if an
+    /// assistant message follows it.
     pub(crate) fn open_exchange(&self) -> Option<ExchangeIndex> {
         self.live_turn()?;
         let open = self.turns.open_exchange(&self.messages)?;

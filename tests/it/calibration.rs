@@ -1,6 +1,6 @@
-//! Calibration margins compared with provider reports of real sessions (rule N6): the error of the own count
-//! before and after the reports of the same session set a token calibration. With `FULL=1` the test prints
-//! the table of `docs/reference/counting.md`; without it, it reads one session in three.
+//! Compares token counts with the counts that providers reported in real sessions, before and after
+//! calibration by the reports of the same session (rule N6). With `FULL=1` this prints the table of
+//! `docs/reference/counting.md`. Otherwise it reads one session in three.
 
 use crate::support::{data, generate};
 use context_window::{

@@ -1,5 +1,5 @@
 //! Token limits that follow from the byte length of a text, before any tokenization (byte bounds, rule N5).
-//! The proofs are in `docs/reference/counting.md`.
+//! `docs/reference/counting.md` lists them.
 
 /// Bounds of one vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -298,8 +298,8 @@ fn check(value: &Value) -> Result<u64, String> {
     Ok(compared)
 }
 
-/// If results of the open exchange are clipped, the prompt differs at each budget, and the map contains each
-/// of these prompts.
+/// If results of the current tool call are truncated, the prompt differs at each budget, and the map has all
+/// of these budgets.
 #[test]
 fn a_map_has_every_clip() {
     let result = "The kettle whistles when the water boils; take it off the stove, and pour. ".repeat(20);
