@@ -51,8 +51,8 @@ struct Sum {
     sent: u64,
     repeated: u64,
     fresh_documents: u64,
-    /// Billed tokens in thousandths of a token, with cache writes at 1.25 times the price and cache reads at a
-    /// tenth of it.
+    /// Billed tokens in thousandths of a token, with cache writes at 1.25 times the price and cache reads
+    /// at a tenth of it.
     with_writes: u64,
     /// Billed tokens in thousandths of a token, for providers on which only cache reads have another price.
     without_writes: u64,
