@@ -45,6 +45,7 @@ mod models;
 mod oracle;
 mod pins;
 mod prefix;
+mod prose;
 mod providers;
 #[cfg(feature = "openai")]
 mod real_compactions;
