@@ -1,5 +1,5 @@
-//! Writes the vocabularies of the `OpenAI` encodings as tables that the program reads in place, without loading
-//! them. The tokens come from the crate `tiktoken-rs`; `src/openai/vocabulary.rs` defines the tables.
+//! Writes the vocabularies of the `OpenAI` encodings as tables that the program reads in place, without
+//! loading them. The tokens come from the crate `tiktoken-rs`; `src/openai/vocabulary.rs` defines the tables.
 #![allow(clippy::disallowed_types, reason = "maps are looked up here, never walked")]
 
 fn main() {
@@ -19,8 +19,8 @@ fn main() {
 #[path = "src/openai/hash.rs"]
 mod hash;
 
-/// Writes the class of each character, by the numbers of `src/openai/classes.rs`: first the index of a page of
-/// classes for every 256 characters (16 bits), then those pages with one byte per character.
+/// Writes the class of each character, by the numbers of `src/openai/classes.rs`: first the index of a page
+/// of classes for every 256 characters (16 bits), then those pages with one byte per character.
 #[cfg(feature = "openai")]
 mod classes {
     use regex_syntax::hir::{Class, HirKind};
@@ -129,8 +129,8 @@ mod tables {
         out
     }
 
-    /// Returns the two tokens that the last merge joins into this token. Returns `[NONE, NONE]` for one byte, or if
-    /// merging its bytes gives other tokens.
+    /// Returns the two tokens that the last merge joins into this token. Returns `[NONE, NONE]` for one byte,
+    /// or if merging its bytes gives other tokens.
     fn split(token: &[u8], ids: &HashMap<&[u8], u32>) -> [u32; 2] {
         let mut borders: Vec<usize> = (0..=token.len()).collect();
         while borders.len() > 3 {
@@ -146,8 +146,8 @@ mod tables {
         }
     }
 
-    /// Returns the tokens by hash. An entry holds the first 12 bytes, the length (8 bits) and the id plus one (18
-    /// bits); 0 is an empty entry.
+    /// Returns the tokens by hash. An entry holds the first 12 bytes, the length (8 bits) and the id plus one
+    /// (18 bits); 0 is an empty entry.
     fn slots(tokens: &[&[u8]]) -> Vec<u128> {
         let size = (tokens.len() * 2).next_power_of_two();
         let mut slots = vec![0u128; size];
