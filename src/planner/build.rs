@@ -1,6 +1,6 @@
 //! The plan of one request, made in rounds.
 //!
-//! - Input: a request, its limits and prompt budget, and the part of the last prompt that still holds.
+//! - Input: a request, its limits and prompt budget, and the part of the last prompt to continue.
 //! - Output: the plan.
 //! - Rules: all of them; the diagram in `docs/planning.md` shows the steps of a round.
 //!
@@ -38,8 +38,8 @@ impl ContextWindowManager {
         self.plan_in_rounds(request, context, sticky).map(|(plan, _)| plan)
     }
 
-    /// Plans a request in rounds until the prompt has no fault. Each round has one adjustment more, for the
-    /// fault that the round before it found. Returns the plan, and the adjustments that led to it.
+    /// Plans a request in rounds until the prompt has no fault. Each round adds one adjustment, for the fault
+    /// that the previous round found. Returns the plan, and the adjustments that led to it.
     fn plan_in_rounds(
         &self,
         request: &PlanRequest<'_>,
@@ -56,7 +56,7 @@ impl ContextWindowManager {
                 return Ok((plan, replan));
             }
             if replan.changes_candidates() {
-                // Counts belong to the candidates before, and the last round has taken them all.
+                // `known` is empty here: the last round took all counts, which belong to the old candidates.
                 candidates = self.candidates(request, sticky, &replan)?;
             }
         }
@@ -74,17 +74,17 @@ impl ContextWindowManager {
         known: &mut Vec<KnownCosts>,
     ) -> Result<Option<ContextPlan>, Error> {
         let solver = self.solver(candidates).with_known(std::mem::take(known));
-        // Divide the budget among the sections, pins first (S2, B4, B5). Tool results are as short as they
-        // have to be (S7).
+        // Divide the budget among the sections, pins first (S2, B4, B5). Tool results are shortened only as
+        // far as needed (S7).
         let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
         let rendering = replan.rendering().cloned().unwrap_or_else(|| candidates.remembered_rendering());
         let selector = solver.selector(rendering, available.total())?;
         let (budgets, mut chosen) = selector.divide(available, identity)?;
-        // Select: required items, pins, conversation, documents, then free tokens again (S2 to S5, S8, S9,
-        // B6).
+        // Select: required items, pins, conversation and documents, then the same again with the free tokens
+        // (S2 to S5, S8, S9, B6).
         if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {
             replan.shorten_results(selector.costs.rendering(), shorter);
-            // Dropped first: `into_known` keeps the counts only of selectors that nothing else holds.
+            // Dropped first: `into_known` keeps only the counts of selectors without other references.
             drop(selector);
             *known = solver.into_known();
             return Ok(None);
@@ -118,13 +118,14 @@ impl ContextWindowManager {
         prompt.into_plan(replan, left, switch, request.settings(self.meter())).map(Some)
     }
 
-    /// Finds the retained texts and the reasoning that a prompt loses.
+    /// Finds the retained texts that are missing from a prompt, and the reasoning that is invalid in it.
     ///
     /// # Errors
     ///
     /// `ErrorKind::Count` if the request asks for exact counts of excluded items and the counter fails.
     pub(crate) fn faults(&self, prompt: &LaidOut<'_>, request: &PlanRequest<'_>) -> Result<Faults, Error> {
-        // Comparing prompts needs the rows of all excluded items: skip that if there is nothing to lose.
+        // The comparison builds the rows of all excluded items, so it is skipped for a prompt without
+        // reasoning.
         let has_reasoning = || prompt.rows().iter().any(|row| !row.body.reasoning().is_empty());
         let lost = if self.model().thinking.is_some() && has_reasoning() {
             reasoning::lost_reasoning(prompt.sent_prompt()?, request, self.model())
@@ -141,7 +142,7 @@ impl ContextWindowManager {
 
     /// Returns the adjustments of the last round of a request.
     pub(crate) fn final_adjustments(&self, request: &PlanRequest<'_>) -> Result<Replan, Error> {
-        // Without reasoning or retained texts to lose, no round adds to the lists of the first one.
+        // If no reasoning and no retained text can be lost, no round extends the lists of the first one.
         if !self.may_lose_reasoning(request) && self.placement() != Placement::WithQuestion {
             return Ok(self.first_replan(request.log));
         }

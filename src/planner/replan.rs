@@ -17,13 +17,13 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of rounds that withhold more tokens, if joining messages pushes a prompt over its budget
-/// (rule N3).
+/// Maximum number of times that more tokens are withheld from one prompt, because joining messages pushes it
+/// over its budget (rule N3).
 pub(crate) const MAX_TRIES: u32 = 3;
 
 /// Maximum number of renderings of tool results that are tried for one prompt (rules S7, S10).
 ///
-/// They are: as in the last prompt, without the retained texts of earlier turns, cleared, without any
+/// In order: as in the last prompt, without the retained texts of earlier turns, cleared, without any
 /// retained text, and clipped.
 const RENDERINGS: usize = 5;
 
@@ -38,10 +38,10 @@ pub(crate) struct Faults {
 
 /// The adjustments for one round of planning.
 ///
-/// There are five, and each is monotone: it adds to a list, sets a flag or raises a number, and is never
-/// taken back. The fields below have their order. An adjustment resets those after it, except lists, because
-/// they were made for a prompt that is no longer planned. So the rounds ascend in a lexicographic order over
-/// finite values, and planning ends after at most [`Replan::max_rounds`] rounds.
+/// There are five kinds, in the order of the fields below. An adjustment never undoes one of its own kind: it
+/// adds to a list, sets a flag, raises a number or shortens tool results. It resets the kinds after it,
+/// except the lists, because they were made for a prompt that is no longer planned. So the rounds ascend in a
+/// lexicographic order over finite values, and planning ends after at most [`Replan::max_rounds`] rounds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replan {
     /// Messages that are sent without their reasoning, by position, with the reasons (rules K1 to K4).
@@ -193,8 +193,8 @@ impl Replan {
         self.rendering.as_ref()
     }
 
-    /// Reports on the reasoning of the included rows, with one notice for each reason to withhold some of it.
-    /// `left` is lost reasoning that is sent anyway, for the provider to drop.
+    /// Reports on the reasoning of the included rows, with one notice for each reason. `left` is lost
+    /// reasoning that is sent anyway, for the provider to drop.
     pub(crate) fn report_reasoning(
         &self,
         included: &[PlannedItem],

@@ -99,8 +99,8 @@ impl<'p> Solver<'p> {
         self.selectors.into_inner().into_iter().filter_map(known).collect()
     }
 
-    /// Converts to a solver for many budgets. None of them leaves more than `most` tokens. Clipping (rule S7)
-    /// is not tried.
+    /// Converts to a solver for many budgets. `most` is the largest number of tokens that any of them leaves
+    /// for items. Clipping (rule S7) is not tried.
     pub(crate) fn for_many_budgets<W>(self, walker: W, most: u64) -> Solver<'p, W> {
         let Self { candidates, meter, config, .. } = self;
         // The known selectors are dropped: their counts reach only as far as one budget needed.
@@ -128,7 +128,8 @@ impl<'p> Solver<'p> {
 }
 
 impl<'p, W: Walker> Solver<'p, W> {
-    /// Selects items for a prompt budget, with `withheld` tokens of it kept free (stages budget and select).
+    /// Selects items for a prompt budget, with `withheld` tokens of it kept free (the steps divide and
+    /// select).
     ///
     /// # Errors
     ///
@@ -245,7 +246,8 @@ impl<'p, W: Walker> Solver<'p, W> {
     /// Returns the tokens that a prompt budget leaves for items, with `withheld` of them kept free.
     pub(crate) fn available(&self, context: &PlanContext<'_>, budget: u64, withheld: u64) -> Available {
         let index = self.candidates.index();
-        // State that is sent before the question is never merged into it, so merging saves nothing then.
+        // State that is sent before the question is never merged into it, so merging saves nothing in that
+        // case.
         let merged = if index.state_comes_last { index.states() } else { 0 };
         Available {
             tokens: context.total(budget) - i128::from(withheld),
@@ -264,7 +266,7 @@ impl<'p, W: Walker> Solution<'p, W> {
         (Rc::clone(&taken.selector), taken.budgets)
     }
 
-    /// Returns the tokens that documents may still take of everything that the solution leaves free.
+    /// Returns the free tokens of the solution that documents may still take.
     pub(crate) fn left_for_documents(&self) -> u64 {
         let (selector, budgets) = self.final_trial();
         selector.left_for_documents(&budgets.available, &self.chosen)
@@ -290,7 +292,7 @@ impl<'p, W: Walker> Solution<'p, W> {
         self.used
     }
 
-    /// Returns the available tokens that are not used; may be negative.
+    /// Returns the unused available tokens; may be negative.
     pub(crate) fn left(&self) -> i128 {
         self.available - self.used
     }

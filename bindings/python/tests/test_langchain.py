@@ -148,7 +148,7 @@ def test_another_history_another_prompt_another_conversation() -> None:
     assert "brief" not in str(model.seen[-1])
 
 
-def test_notes_documents_and_summaries_come_in() -> None:
+def test_notes_documents_and_summaries_are_included() -> None:
     model, asked = Fake(seen=[]), []
 
     def documents(request: Any) -> list[Document]:
@@ -248,7 +248,7 @@ def test_media_of_langchain_are_counted_as_media() -> None:
     assert counter([HumanMessage([image])]) == counter([HumanMessage([known])]) < 2_000
 
 
-def test_a_summary_that_is_none_stops_nothing() -> None:
+def test_an_invalid_summary_stops_nothing() -> None:
     manager = Manager("gpt-4o", config={"compaction": {"percent": 60, "target": 30}})
     limits = {"model_context_len": 2_500, "max_completion_tokens": 200, "safety_buffer": 0}
     model, middleware = Fake(seen=[]), ContextWindowMiddleware(manager, summarise=lambda job: " ", **limits)

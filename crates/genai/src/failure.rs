@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_never_told() {
+    fn key_is_never_shown() {
         let body = json!({"error": {"message": "Incorrect API key provided: sk-ab***xy. Or topsecret1, \"sk-cd\"."}});
         let detail_of_body = detail(&body, "topsecret1", &[]);
         assert_eq!(
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_the_prompt_is_left_out() {
+    fn error_text_that_repeats_the_prompt_is_omitted() {
         let prompt = [Message::user("My pin is\n1234, do not tell.")];
         let body = json!({"message": "cannot read \"My pin is 1234, do not tell.\""});
         assert!(detail(&body, "", &prompt).ends_with("is not shown)"));

@@ -317,7 +317,7 @@ mod tests {
     proptest! {
         /// The text is converted to lower case character by character, as the needle is.
         #[test]
-        fn a_needle_is_found_where_the_lower_case_has_it(text in "[aAkKiIİ\u{212a}sßéÉ ]{0,12}", part in "[akisé]{1,3}") {
+        fn search_text_is_found_by_lower_case(text in "[aAkKiIİ\u{212a}sßéÉ ]{0,12}", part in "[akisé]{1,3}") {
             let found = Needle::new(&part).find(&text);
             prop_assert_eq!(found.is_some(), starts(&text, &part));
             if let Some(at) = found {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn capitals_do_not_matter_in_greek_either() {
+    fn search_ignores_case_in_greek() {
         for (typed, text) in [("ΣΟΦΟΣ", "σοφος"), ("σοφος", "ο ΣΟΦΟΣ"), ("σοφοσ", "σοφος")]
         {
             let part: String = small(typed).collect();

@@ -95,7 +95,7 @@ mod tests {
     use context_window::{Part, message::Reasoning};
 
     #[test]
-    fn an_outline_keeps_what_turns_and_bounds_are_made_of() {
+    fn outline_keeps_the_data_of_turns_and_bounds() {
         for message in [
             Message::user("Which <kettle>?").with_id("q"),
             Message::user("  "),

@@ -56,8 +56,8 @@ pub struct Interval {
 ///
 /// Budgets range from 1 token to the largest budget of the model: its context length or input limit, minus
 /// the safety buffer, with nothing reserved for the completion. They are tried as if the last prompt had been
-/// made under them (sticky window, rule S5). Budgets that would clip results of the open exchange (rule S7)
-/// count as including only the minimum.
+/// made under them (sticky window, rule S5). Budgets that would truncate results of the current tool call
+/// (rule S7) count as including only the minimum.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {

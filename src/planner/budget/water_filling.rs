@@ -131,7 +131,7 @@ mod tests {
 
     /// By largest remainder the third section would get 1 of 5 tokens, and 0 of 6.
     #[test]
-    fn larger_total_never_lowers_a_budget() {
+    fn section_never_gets_less_from_a_larger_budget() {
         let hungry = [(450, 0, 9_000), (450, 0, 9_000), (100, 0, 9_000)];
         let third: Vec<u64> = (0..12).map(|total| budgets(hungry, total)[2]).collect();
         assert!(third.is_sorted(), "{third:?}");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_share_gets_its_minimum() {
+    fn zero_share_stays_at_its_minimum() {
         assert_eq!(budgets([(1000, 0, 10), (0, 5, 500), (0, 0, 500)], 1_000), [10, 5, 0]);
     }
 

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_order_as_numbers() {
+    fn scores_are_ordered_numerically() {
         let scores = [f64::MIN, -2.5, -1.0, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 1.0, 2.5, f64::MAX];
         assert!(scores.map(order_of).is_sorted_by(|a, b| a < b), "{:?}", scores.map(order_of));
         assert_eq!(order_of(-0.0), order_of(0.0));

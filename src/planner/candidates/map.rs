@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn map_behaves_like_a_btree_map(
+        fn map_equals_a_btree_map(
             pairs in prop::collection::vec((0u32..4, prop_oneof![0u32..40, 89_900u32..90_010, 0u32..100_000], 0u8..9), 0..80),
         ) {
             let (mut map, mut tree) = (CandidateMap::ending(30, 90_000), BTreeMap::new());

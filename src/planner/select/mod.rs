@@ -87,7 +87,7 @@ pub(crate) struct ExclusionReasons {
     pins_first: BTreeMap<CandidateId, ExcludedReason>,
     /// Pins that did not fit, and are excluded together with the expired user message of their turn.
     pub(crate) fallen_pins: BTreeMap<CandidateId, ExcludedReason>,
-    /// Competing documents, ascending by rank.
+    /// Excluded competing documents, ascending by rank.
     documents: Vec<(Rank, ExcludedReason)>,
     /// The reason for everything older than the point at which the walk stopped.
     pub(crate) before_window: Option<ExcludedReason>,
@@ -99,17 +99,17 @@ pub(crate) struct WindowState {
     pub(crate) found: Window,
     /// The oldest candidate of the window.
     pub(crate) start: Option<CandidateId>,
-    /// The oldest turn from which on everything that can be sent is included. A later walk continues before
-    /// it.
+    /// The oldest turn that the walk has completed: everything from it on that can be sent is included. A
+    /// later walk continues before it.
     walked_to: Option<TurnIndex>,
-    /// Pins that the window relies on without paying for them.
+    /// Pins inside the window that the conversation does not pay for, because free tokens may include them.
     awaited: Vec<CandidateId>,
 }
 
 /// The origin of a window (rule S5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Window {
-    /// As much of the conversation as fits: there is no last window that still holds.
+    /// As much of the conversation as fits: there is no last window to continue.
     #[default]
     Fresh,
     /// The window starts at the same message as the last one.
@@ -194,7 +194,7 @@ impl<W: Walker> Selector<'_, W> {
         Ok((demands.divide(available, pins, merges, self.config, report), chosen))
     }
 
-    /// Includes the minimum, and adds its tokens to its sections.
+    /// Returns a selection of the minimum alone, which its sections pay for.
     ///
     /// # Errors
     ///
@@ -207,8 +207,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(chosen)
     }
 
-    /// Includes the minimum, and the pins that come before the sections divide the rest (rule S2). Returns
-    /// the selection, and the tokens of those pins.
+    /// Includes the minimum, and then the pins that are tried before the remaining tokens are divided among
+    /// the sections (rule S2). Returns the selection, and the tokens of those pins.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl<W: Walker> Selector<'_, W> {
         Ok((chosen, tokens))
     }
 
-    /// Continues a selection of the minimum and the first pins up to its window.
+    /// Continues a selection of the minimum and the first pins: adds further pins and the window.
     ///
     /// Offers pins their section's budget. Then includes the last prompt's window if it fits, or else as much
     /// of the conversation as fits. Returns a rendering with shorter tool results if that is to be tried
@@ -309,7 +309,7 @@ impl<W: Walker> Selector<'_, W> {
         }
     }
 
-    /// Checks if a pin is excluded that the window relies on.
+    /// Checks if the window relies on a pin that is excluded.
     fn lacks_awaited_pins(&self, chosen: &mut Selection<W>) -> Result<bool, Error> {
         Ok(self.walker.lacks_awaited_pins(self, chosen)?
             || chosen.window.awaited.iter().any(|pin| !chosen.has(*pin)))
@@ -369,7 +369,7 @@ fn within<W: Walker>(budgets: &Budgets, section: Section, chosen: &Selection<W>)
     Room::new(left, BudgetVariable::budget(section))
 }
 
-/// Returns the rest of a budget after the tokens that a section already pays.
+/// Returns the rest of a budget after the tokens that a section already uses.
 fn left_of<W: Walker>(budget: u64, section: Section, chosen: &Selection<W>) -> u64 {
     budget.saturating_sub(chosen.included.used_by(section))
 }

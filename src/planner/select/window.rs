@@ -10,11 +10,11 @@
 //!
 //! If the last prompt had a window, that window is kept while it fits: provider caches reward a prompt that
 //! begins with the same bytes as the last one. If it no longer fits, it is cut once, to a low mark, so that
-//! the next prompts have tokens to grow into.
+//! the next prompts can grow.
 //!
 //! Invariants:
 //!
-//! - No item is excluded for lack of tokens while an older item is included that is not pinned.
+//! - If an unpinned item is included, no newer item is excluded for lack of tokens.
 //! - A call is included with all its results, or not at all.
 //! - A candidate that can never be sent (expired, or without a result) is passed over and does not stop the
 //!   walk.
@@ -61,8 +61,8 @@ impl<W: Walker> Selector<'_, W> {
 
     /// Returns the maximum tokens of a window that stays as it is, and their budget variable.
     ///
-    /// This is the budget of the conversation. It is the low mark if retained texts leave with this plan,
-    /// because the prompt changes from there on anyway (rules S5, S10).
+    /// This is the budget of the conversation, or the low mark if this plan evicts retained texts that do not
+    /// fit: the prompt changes from there on anyway (rules S5, S10).
     pub(super) fn budget_for_resuming(&self, budgets: &Budgets) -> (u64, BudgetVariable) {
         if self.costs.rendering().cuts {
             (budgets.low_mark(self.config), BudgetVariable::LowMark)
@@ -82,8 +82,8 @@ impl<W: Walker> Selector<'_, W> {
         self.walk(room, LimitedBy::StickyWindow, self.index.window_start, chosen)
     }
 
-    /// Walks backwards from the live turn (rule S4). Everything that is included already costs nothing, so a
-    /// later walk with more room continues at the end of this one.
+    /// Walks backwards from the live turn (rule S4). Items that are already included cost nothing, so a later
+    /// walk with more room continues at the end of this one.
     ///
     /// `otherwise` is the reason for a candidate that does not fit, unless a cap is the reason. Nothing
     /// before `floor` is included.
@@ -95,8 +95,8 @@ impl<W: Walker> Selector<'_, W> {
         chosen: &mut Selection<W>,
     ) -> Result<(), Error> {
         chosen.reasons.before_window = None;
-        // State is merged only while nothing follows the question. If an exchange may follow, its tokens
-        // cannot be spent.
+        // State is merged only while nothing follows the question. If an exchange may follow, the tokens that
+        // merging would save cannot be spent.
         let may_not_merge = room.counts_on_merge() && self.may_follow_the_question(chosen)?;
         let room = if may_not_merge { room.without_merge() } else { room }.for_walk();
         if self.walker.walk(self, room, floor, chosen)? {
@@ -163,7 +163,7 @@ impl<W: Walker> Selector<'_, W> {
         start.next() == end
     }
 
-    /// Includes the last prompt's window, everything that can be sent from `start` on, if all of it fits.
+    /// Includes the last prompt's window if all of it fits: everything from `start` on that can be sent.
     /// Otherwise changes nothing and returns false.
     pub(super) fn resume(
         &self,
@@ -213,7 +213,7 @@ impl<W: Walker> Selector<'_, W> {
     }
 
     /// Visits everything from `start` on that can be sent and is not included, newest turn first, until a
-    /// visit returns false. Returns true if no visit did.
+    /// visit returns false. Returns true if all visits returned true.
     pub(crate) fn each_from(
         &self,
         start: CandidateId,
@@ -259,8 +259,9 @@ impl<W: Walker> Selector<'_, W> {
         }
     }
 
-    /// Checks if the conversation still pays for an exchange of a cut turn, from the exchange `from` on. In a
-    /// turn without a user message, no earlier exchange may be missing either, unless it is the only turn.
+    /// Checks if the window still contains a part of a cut turn: an exchange from `from` on that the
+    /// conversation pays for or could include. A turn without a user message is never cut unless it is the
+    /// only turn, so none of its earlier exchanges may be missing.
     pub(crate) fn reaches(
         &self,
         turn: TurnIndex,
@@ -291,8 +292,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(false)
     }
 
-    /// Checks if an exchange of the live turn may still be included. State is merged into the live question
-    /// only while nothing follows it, so the walk may then not spend the tokens that merging saves.
+    /// Checks if an exchange of the live turn may still be included. If one may, the walk must not spend the
+    /// tokens that merging state saves: state is merged into the live question only while nothing follows it.
     fn may_follow_the_question(&self, chosen: &Selection<W>) -> Result<bool, Error> {
         if W::has_live_turn(&chosen.included.shared) {
             return Ok(false);
@@ -330,7 +331,7 @@ impl<W: Walker> Walk<'_, '_, W> {
         let head = index.user_message(turn);
         let mut left = self.left;
         let mut new_head = None;
-        // Nothing of such a turn can be sent but pins, so it does not end the walk.
+        // Only pins of such a turn can be sent, so it does not end the walk.
         if self.selector.has_expired_user_message(turn, self.chosen)? {
             return Ok(ControlFlow::Continue(()));
         }
@@ -356,7 +357,7 @@ impl<W: Walker> Walk<'_, '_, W> {
     }
 
     /// Returns the newest exchanges of a turn that fit into `left` and are not included yet, with their
-    /// tokens. Also returns true if those are all that can be sent.
+    /// tokens. The flag is true if nothing else of the turn can be sent.
     fn newest_exchanges(
         &self,
         turn: TurnIndex,

@@ -557,7 +557,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_wire_form_adds_more_than_bounds_say() {
+    fn no_wire_format_adds_more_than_its_bounds() {
         use WireFormat::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
         for wire_format in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
             let form = WireFormatCosts::from_wire_format(wire_format);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_price_is_said() {
+    fn invalid_price_reports_its_fault() {
         assert!(Price::new(1.0, f64::NAN).first_fault().is_some_and(|fault| fault.contains("NaN")));
         let from = |day: Option<&str>| PriceStep {
             above: None,
@@ -169,9 +169,9 @@ mod tests {
         };
         let fault = |step| Price { steps: vec![step], ..Price::new(1.0, 1.0) }.first_fault();
         assert!(
-            first_fault(from(Some("tomorrow"))).is_some_and(|fault| fault.contains("year, month and day"))
+            fault(from(Some("tomorrow"))).is_some_and(|fault| fault.contains("year, month and day"))
         );
-        assert!(first_fault(from(None)).is_some_and(|fault| fault.contains("neither")));
-        assert_eq!(first_fault(from(Some("2026-12-01"))), None);
+        assert!(fault(from(None)).is_some_and(|fault| fault.contains("neither")));
+        assert_eq!(fault(from(Some("2026-12-01"))), None);
     }
 }

@@ -591,7 +591,7 @@ mod tests {
         /// The result of a call is the first one that answers it, as a linear search finds it, in the order
         /// of the calls.
         #[test]
-        fn results_are_those_that_a_search_finds(
+        fn results_equal_those_of_a_linear_search(
             calls in prop::collection::vec(0u8..6, 0..8),
             results in prop::collection::vec(0u8..6, 0..8),
         ) {

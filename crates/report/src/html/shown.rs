@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_is_written_out() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(visible("a\r\nb\tc\rd"), "a\nb\tc⟦U+000D⟧d");
         assert_eq!(
             visible("x\u{202e}y\u{1b}[31m\0\u{feff}\u{e0041}"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_and_say_so() {
+    fn long_texts_are_cut_with_a_note() {
         let text = "ä".repeat(SHOWN + 1);
         let piece = Texts::new(false).piece("", &text, false);
         assert_eq!(piece.text.chars().count(), SHOWN);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_redacted_is_a_hash_and_a_size() {
+    fn redacted_text_is_a_hash_and_a_size() {
         let mut texts = Texts::new(true);
         let pieces = texts.pieces_of_message(&Message::user("a secret").with_name("Ida"));
         assert!(pieces.iter().all(|piece| piece.text.starts_with("blake3 ")), "{pieces:?}");

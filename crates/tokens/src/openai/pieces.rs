@@ -327,7 +327,7 @@ mod tests {
             if std::env::var_os("FULL").is_some() { 200_000 } else { 3_000 }
         ))]
         #[test]
-        fn the_pieces_are_those_of_the_patterns(
+        fn pieces_equal_those_of_the_patterns(
             text in "(?s:[aZéǅʰª中\u{301}\u{20dd}07½ \u{a0}\t\r\n'sStlLdDmreRvE’ſ/.!<|😀\0]{0,24})|[aZé' .x0\n]{17,60}|\\PC{0,30}|(?s:.{0,20})",
         ) {
             proptest::prop_assert_eq!(pieces(Pattern::O200k, &text), by_pattern(0, &text));

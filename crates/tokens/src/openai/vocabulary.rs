@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_token_is_found_and_is_one() {
+    fn every_token_is_found_as_one_token() {
         for (encoding, tokens) in
             [(Encoding::O200k, tiktoken_rs::o200k_base()), (Encoding::Cl100k, tiktoken_rs::cl100k_base())]
         {
