@@ -100,8 +100,9 @@ pub(super) fn text(
     let entries = entries(messages);
     let (carried, digests) = (joined(&earlier.written), joined(&earlier.digests));
     let begins = |digests: &str| joined(&[carried.clone(), digests.to_owned()]);
-    let taken = if carried.is_empty() { 0 } else { counter.count(&format!("{BEFORE}{carried}\n\n"))?.tokens };
-    let most = most.max(taken.saturating_add(most / 2));
+    let carried_tokens =
+        if carried.is_empty() { 0 } else { counter.count(&format!("{BEFORE}{carried}\n\n"))?.tokens };
+    let most = most.max(carried_tokens.saturating_add(most / 2));
     let last = messages
         .iter()
         .rev()
@@ -113,7 +114,7 @@ pub(super) fn text(
         return Ok(everything);
     }
     // Earlier digests may use half of the remaining limit, so that the newest messages get the other half.
-    let earlier = begins(&shortened(&digests, most.saturating_sub(taken) / 2, counter)?);
+    let earlier = begins(&shortened(&digests, most.saturating_sub(carried_tokens) / 2, counter)?);
     let whole = |clip: usize, folded: usize| written(&earlier, &entries, last.as_deref(), clip, folded);
     for clip in CLIPS {
         let text = whole(clip, 0);
@@ -301,7 +302,7 @@ fn outcome(result: &Message) -> Outcome {
     let begin: String = text.trim_start().chars().take(64).collect::<String>().to_lowercase();
     let sounds = ["error", "traceback", "fatal:", "failed", "exception", "panicked at", "command failed"];
     if result.is_failed()
-        || sounds.iter().any(|sound| begin.starts_with(sound))
+        || sounds.iter().any(|opening| begin.starts_with(opening))
         || begin.contains("\"error\"")
     {
         return Outcome::Failed(one_line(&text, OUTCOME));

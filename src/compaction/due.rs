@@ -278,7 +278,7 @@ fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initia
         (initiator == Initiator::Automatic && active < options.min_messages, BlockedBy::TooShort),
     ]
     .into_iter()
-    .find_map(|(stands, blocked_by)| stands.then_some(blocked_by))
+    .find_map(|(is_blocked, blocked_by)| is_blocked.then_some(blocked_by))
 }
 
 /// Returns true if a reply or a usage report is newer than the last compaction.

@@ -358,8 +358,8 @@ impl CompactionRequest {
             return Err(Error::new(Repr::Busy));
         }
         let known = [&self.head, &self.from, &self.first].into_iter().flatten();
-        let gone = known.into_iter().any(|id| log.position_of(id).is_none());
-        if log.archive_events() != self.version || log.turns().messages() < self.length || gone {
+        let is_missing = known.into_iter().any(|id| log.position_of(id).is_none());
+        if log.archive_events() != self.version || log.turns().messages() < self.length || is_missing {
             return Err(Error::new(Repr::StaleSummary));
         }
         Ok(())

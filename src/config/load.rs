@@ -356,8 +356,8 @@ impl Layer {
             plain::short_path(&self.name).into_owned()
         };
         // The name of a single value's layer already ends with the key.
-        let said = key.is_empty() || (!self.has_lines && names(&self.name, key));
-        let key = if said { String::new() } else { format!("{}: ", plain::short_path(key)) };
+        let is_named_by_layer = key.is_empty() || (!self.has_lines && names(&self.name, key));
+        let key = if is_named_by_layer { String::new() } else { format!("{}: ", plain::short_path(key)) };
         // A file may contain anything, so control characters that a terminal would interpret are replaced.
         let detail = format!("{key}{detail}").replace(char::is_control, "?");
         Error::new(Repr::ConfigValue { place, detail, snippet })

@@ -223,10 +223,10 @@ mod tests {
             (PER_MILLE, "nan", "is no share"),
             (PER_MILLE, "12,5%", "is no share"),
         ] {
-            let said = unit.parse(text, true).unwrap_err();
+            let error = unit.parse(text, true).unwrap_err();
             assert!(
-                said.starts_with(&format!("\"{text}\" {reason}")) && said.contains("; expected "),
-                "{said}"
+                error.starts_with(&format!("\"{text}\" {reason}")) && error.contains("; expected "),
+                "{error}"
             );
         }
     }

@@ -211,13 +211,13 @@ impl Conversation {
         let range = range.start..range.end.max(range.start);
         // The message kept before a summary must be a user message, and no exchange may lose its results.
         let asks = |head: u32| range.contains(&head) && self.message(head).role() == Role::User;
-        let parted = |span: Range<u32>| {
+        let splits_exchange = |span: Range<u32>| {
             // The kept message is not part of the range, so its exchange is not split by it.
             let parts = |at: u32| span.start < at && at < span.end && head != Some(span.start);
             record.kind != CompactionKind::Fresh && (parts(range.start) || parts(range.end))
         };
-        let sound = head.is_none_or(asks) && !self.active_spans().any(parted);
-        (whole && sound).then(|| {
+        let is_valid = head.is_none_or(asks) && !self.active_spans().any(splits_exchange);
+        (whole && is_valid).then(|| {
             ResolvedCompaction::new(record, self.len(), range, head, self.kept_with_user_message(head))
         })
     }
@@ -234,13 +234,13 @@ impl Conversation {
         let kept = self.kept_by_pins();
         let archive_index = &self.archive_index;
         let is_archived = |position: u32| archive_index.archived(position).is_some();
-        let said =
+        let is_compacted =
             |position: u32| matches!(archive_index.archived(position), Some(ArchivedBy::Compaction(_)));
         self.turns = self.turns.without_archived(
             &self.messages,
             is_archived,
             |position| kept.contains(&position),
-            said,
+            is_compacted,
         );
     }
 
@@ -252,12 +252,12 @@ impl Conversation {
             return self.rebuild_turns();
         }
         let archive_index = &self.archive_index;
-        let said =
+        let is_compacted =
             |position: u32| matches!(archive_index.archived(position), Some(ArchivedBy::Compaction(_)));
         let is_archived = |position: u32| archive_index.archived(position).is_some();
         // Moved out, because `compacted` reuses its vectors.
         let turns = std::mem::take(&mut self.turns);
-        self.turns = turns.compacted(&self.messages, is_archived, said);
+        self.turns = turns.compacted(&self.messages, is_archived, is_compacted);
     }
 
     /// Rebuilds the turns after this message was pinned or unpinned. Does nothing unless the message is

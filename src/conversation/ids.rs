@@ -57,8 +57,8 @@ impl Ids {
     fn insert(&mut self, id: &ItemId, owner: Owner) {
         match self.given.entry(id.clone()) {
             Entry::Vacant(free) => drop(free.insert(owner)),
-            Entry::Occupied(taken) => {
-                let first = *taken.get();
+            Entry::Occupied(existing) => {
+                let first = *existing.get();
                 if (first, owner) != (Owner::Note, Owner::Note) {
                     self.clash(id, first, owner);
                 }

@@ -194,9 +194,9 @@ impl Conversation {
         let dropped = transformed::dropped(plan, &transformed);
         self.responding = false;
         // The previous report is the reference, so this one is judged before the event below is recorded.
-        let doubted = usage.and_then(|usage| self.implausible_report_event(plan, usage));
-        let believed = usage.filter(|_| doubted.is_none());
-        let figures = believed.and_then(|usage| self.usage_after(plan, usage));
+        let implausible = usage.and_then(|usage| self.implausible_report_event(plan, usage));
+        let plausible = usage.filter(|_| implausible.is_none());
+        let figures = plausible.and_then(|usage| self.usage_after(plan, usage));
         self.record(Event::Sent {
             counted: plan.counted(),
             volatile_tokens: plan.usage.volatile_tokens,
@@ -231,7 +231,7 @@ impl Conversation {
                 .into_iter()
                 .map(|edit| ContextEvent::ClearedByProvider { edit: edit.kind, tokens: edit.cleared_tokens }),
         );
-        events.extend(doubted);
+        events.extend(implausible);
         // Last, because a change of the level is recorded in the log, after the reply.
         events.extend(figures.into_iter().flat_map(|figures| self.observe_usage(figures)));
         Committed { id, events }

@@ -29,8 +29,8 @@ pub struct Turns {
     /// Ids of calls that have a result.
     answered: BTreeSet<SmolStr>,
     /// Messages before this position are archived and not kept by a pin, except the leading system messages.
-    gone: u32,
-    /// Ids of calls that were answered before `gone`.
+    archived_prefix: u32,
+    /// Ids of calls that were answered before `archived_prefix`.
     answered_there: BTreeSet<SmolStr>,
     /// Results of the newest turn that arrived before a call with their id, by id.
     waiting: BTreeMap<SmolStr, VecDeque<ExchangeIndex>>,
@@ -120,17 +120,17 @@ impl Turns {
     }
 
     /// Returns the structure without the archived messages. `kept` selects archived messages that a pin
-    /// keeps. `said` selects archived messages whose tool results count as answered. An active message never
+    /// keeps. `is_compacted` selects archived messages whose tool results count as answered. An active message never
     /// becomes part of an archived turn.
     pub(super) fn without_archived(
         &self,
         messages: &[Message],
         is_archived: impl Fn(u32) -> bool,
         kept: impl Fn(u32) -> bool,
-        said: impl Fn(u32) -> bool,
+        is_compacted: impl Fn(u32) -> bool,
     ) -> Self {
         let turns = Self { sizes: self.sizes.clone(), ..Self::default() };
-        turns.file_from(0, messages, is_archived, kept, said)
+        turns.file_from(0, messages, is_archived, kept, is_compacted)
     }
 
     /// Returns the structure after a compaction. Requires that nothing else changed since `self` was built,
@@ -139,25 +139,31 @@ impl Turns {
         self,
         messages: &[Message],
         is_archived: impl Fn(u32) -> bool,
-        said: impl Fn(u32) -> bool,
+        is_compacted: impl Fn(u32) -> bool,
     ) -> Self {
-        let Self { sizes, mut places, leading, gone, answered_there, .. } = self;
-        let mut turns = Self { sizes, leading, gone: gone.max(leading), answered_there, ..Self::default() };
+        let Self { sizes, mut places, leading, archived_prefix, answered_there, .. } = self;
+        let mut turns = Self {
+            sizes,
+            leading,
+            archived_prefix: archived_prefix.max(leading),
+            answered_there,
+            ..Self::default()
+        };
         // Starts behind the prefix known to be archived, so that repeated compactions visit each message
         // once.
-        while (turns.gone as usize) < messages.len() && is_archived(turns.gone) {
-            let position = turns.gone;
-            if let Some(id) = messages[position as usize].answers().filter(|_| said(position)) {
+        while (turns.archived_prefix as usize) < messages.len() && is_archived(turns.archived_prefix) {
+            let position = turns.archived_prefix;
+            if let Some(id) = messages[position as usize].answers().filter(|_| is_compacted(position)) {
                 turns.answered_there.insert(id.into());
             }
             places[position as usize] = Place::Archived;
-            turns.gone += 1;
+            turns.archived_prefix += 1;
         }
-        turns.begun = turns.gone > leading;
-        places.truncate(turns.gone as usize);
+        turns.begun = turns.archived_prefix > leading;
+        places.truncate(turns.archived_prefix as usize);
         turns.places = places;
-        let from = turns.gone as usize;
-        turns.file_from(from, messages, is_archived, |_| false, said)
+        let from = turns.archived_prefix as usize;
+        turns.file_from(from, messages, is_archived, |_| false, is_compacted)
     }
 
     /// Files the messages from index `first` on.
@@ -167,7 +173,7 @@ impl Turns {
         messages: &[Message],
         is_archived: impl Fn(u32) -> bool,
         kept: impl Fn(u32) -> bool,
-        said: impl Fn(u32) -> bool,
+        is_compacted: impl Fn(u32) -> bool,
     ) -> Self {
         let turns = &mut self;
         for (message, position) in messages.iter().zip(0..).skip(first) {
@@ -177,7 +183,7 @@ impl Turns {
                 turns.places.push(Place::Archived);
                 // A summary replaces these messages, so a call that was answered among them counts as
                 // answered.
-                if let Some(id) = message.answers().filter(|_| said(position)) {
+                if let Some(id) = message.answers().filter(|_| is_compacted(position)) {
                     turns.answered.insert(id.into());
                 }
                 continue;

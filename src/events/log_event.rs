@@ -218,12 +218,12 @@ impl Conversation {
             },
             Event::PromptSettings { new_tools, tools, .. } => {
                 // New tools get the next numbers, so this event may refer to them.
-                let held = self.recorded_tools() + new_tools.len();
-                match tools.iter().flatten().find(|number| **number as usize >= held) {
+                let tool_count = self.recorded_tools() + new_tools.len();
+                match tools.iter().flatten().find(|number| **number as usize >= tool_count) {
                     None => Ok(()),
                     Some(number) => {
                         let detail = format!(
-                            "names tool {number} of {held}; expected the number of a tool that came before"
+                            "names tool {number} of {tool_count}; expected the number of a tool that came before"
                         );
                         Err(Error::input("prompt settings", detail))
                     }

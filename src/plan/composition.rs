@@ -293,9 +293,9 @@ fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
     sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut left = -saved;
     for (_, tokens) in &mut sorted {
-        let taken = left.min(*tokens);
-        *tokens -= taken;
-        left -= taken;
+        let filled = left.min(*tokens);
+        *tokens -= filled;
+        left -= filled;
     }
     let whole = |(kind, tokens): (Kind, i128)| (kind, u64::try_from(tokens).unwrap_or_default());
     sorted.into_iter().map(whole).filter(|(_, tokens)| *tokens > 0).collect()
@@ -346,10 +346,10 @@ pub(crate) fn reasoning_tokens(message: &Message, tokens: u64) -> u64 {
     if reasonings.is_empty() {
         return 0;
     }
-    let thought: u64 = reasonings.iter().map(|reasoning| reasoning.text.len() as u64).sum();
+    let reasoning_bytes: u64 = reasonings.iter().map(|reasoning| reasoning.text.len() as u64).sum();
     let all: u64 = message.texts().map(|text| text.len() as u64).sum();
     // The product of tokens and bytes may exceed 64 bits.
-    let by_bytes = u128::from(tokens) * u128::from(thought) / u128::from(all.max(1));
+    let by_bytes = u128::from(tokens) * u128::from(reasoning_bytes) / u128::from(all.max(1));
     let reported: u64 = reasonings.iter().filter_map(|reasoning| reasoning.tokens).sum();
     u64::try_from(by_bytes).unwrap_or_default().max(reported).min(tokens)
 }

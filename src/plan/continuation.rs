@@ -37,12 +37,12 @@ impl ContextPlan {
     pub fn since_last_prompt(&self) -> Result<Prompt, Error> {
         let target = Target::new(&self.model, &self.provider).with_wire_format(self.wire_format);
         // A provider does not hold a prompt that was made for another target.
-        let held = self
+        let last_prompt = self
             .carryover
             .before
             .as_ref()
             .filter(|last| last.anchor.target.as_ref().is_none_or(|of| of.matches(&target)));
-        let Some(last) = held.and_then(|last| last.anchor.prompt.as_deref()) else {
+        let Some(last) = last_prompt.and_then(|last| last.anchor.prompt.as_deref()) else {
             return Ok(self.carryover.prompt.clone());
         };
         let now = self.pieces();

@@ -39,20 +39,20 @@ pub(super) fn notices(requested: &Config, model: &Model) -> Vec<Notice> {
     let strategy = |config: &Config| config.compaction.of_model(&model.name).strategy;
     let results = requested.conversation.tool_results != here.conversation.tool_results;
     let compaction = strategy(requested) != strategy(&here);
-    let told = [
+    let replaced = [
         (
             results,
             "leaves out no tool results by itself: long ones are clipped here (conversation.tool_results)",
         ),
         (compaction, "does not compact by itself: a summary is asked for here (compaction.strategy)"),
     ];
-    let told = told.into_iter().filter(|(stands, _)| *stands);
+    let replaced = replaced.into_iter().filter(|(applies, _)| *applies);
     let notice = |(_, text): (bool, &str)| Notice {
         code: NoticeCode::EditedHere,
         ids: Vec::new(),
         text: format!("the provider of {} {text}", short(&model.name)),
     };
-    told.map(notice).collect()
+    replaced.map(notice).collect()
 }
 
 /// Returns the part of the request that orders edits from the provider. Returns `None` if it orders none.

@@ -269,7 +269,7 @@ impl ContextWindowManager {
         let mut context = PlanContext {
             editing: None,
             notices: self.edited_here.iter().cloned().chain(logged_body::notices(request, limits)).collect(),
-            states_context: requested.stated.held(requested, limits).model_context_len.is_some(),
+            states_context: requested.stated.applied(requested, limits).model_context_len.is_some(),
             model: &self.model,
             config: self.config_name.clone(),
             limits,

@@ -69,7 +69,7 @@ pub(crate) fn lost_reasoning(
                 (refused_to(anchor, sender, model, rule).or_else(fault), head.thought.clone())
             }
             None => {
-                let before_it = blocks.last().map(|thought| thought.row.id.clone());
+                let before_it = blocks.last().map(|block| block.row.id.clone());
                 uncommitted
                     .find_fault(at, position, before_it, |anchor| refused_to(anchor, sender, model, rule))
             }
@@ -81,8 +81,7 @@ pub(crate) fn lost_reasoning(
     let out = blocks.into_iter().enumerate().filter(|(at, _)| !run.contains(at));
     let by_provider = |why: &DropReason| matches!(why, DropReason::DroppedByProvider { .. });
     let known = |id: &ItemId| known_loss(prompt, id).filter(by_provider).unwrap_or(DropReason::ChainBroken);
-    out.map(|(_, thought)| (thought.position, thought.fault.unwrap_or_else(|| known(&thought.row.id))))
-        .collect()
+    out.map(|(_, block)| (block.position, block.fault.unwrap_or_else(|| known(&block.row.id)))).collect()
 }
 
 /// Returns the reason that the reasoning made for a prompt cannot go to this model or sender at all (rules
@@ -113,11 +112,11 @@ fn bound_to(model: &str) -> Vec<BoundTo> {
 /// it when it was made, and so on back.
 fn unbroken(blocks: &[ReasoningBlock<'_>]) -> BTreeSet<usize> {
     let mut run = BTreeSet::new();
-    let mut next = blocks.iter().rposition(|thought| thought.fault.is_none());
+    let mut next = blocks.iter().rposition(|block| block.fault.is_none());
     while let Some(at) = next {
         run.insert(at);
         let after = blocks[at].after.as_ref();
-        let before = after.and_then(|id| blocks[..at].iter().rposition(|thought| thought.row.id == *id));
+        let before = after.and_then(|id| blocks[..at].iter().rposition(|block| block.row.id == *id));
         next = before.filter(|before| blocks[*before].fault.is_none());
     }
     run

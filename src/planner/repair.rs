@@ -182,7 +182,7 @@ fn distinct_ids(calls: &[ToolCall]) -> Option<Vec<String>> {
         return None;
     }
     // All original ids are taken from the start: a later call may be named `x#2` by its provider.
-    let mut taken: BTreeSet<String> = calls.iter().map(|call| call.id.clone()).collect();
+    let mut used_ids: BTreeSet<String> = calls.iter().map(|call| call.id.clone()).collect();
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     let mut distinct = |call: &ToolCall, seen: &mut u32| {
         *seen += 1;
@@ -191,7 +191,7 @@ fn distinct_ids(calls: &[ToolCall]) -> Option<Vec<String>> {
         }
         loop {
             let id = format!("{}#{seen}", call.id);
-            if taken.insert(id.clone()) {
+            if used_ids.insert(id.clone()) {
                 return id;
             }
             *seen += 1;

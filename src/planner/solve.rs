@@ -262,8 +262,8 @@ impl<'p, W: Walker> Solver<'p, W> {
 impl<'p, W: Walker> Solution<'p, W> {
     /// Returns the selector and the budgets of the rendering in use.
     pub(crate) fn final_trial(&self) -> (Rc<Selector<'p, W>>, Budgets) {
-        let taken = &self.trials[self.trials.len() - 1];
-        (Rc::clone(&taken.selector), taken.budgets)
+        let last = &self.trials[self.trials.len() - 1];
+        (Rc::clone(&last.selector), last.budgets)
     }
 
     /// Returns the free tokens of the solution that documents may still take.

@@ -44,7 +44,8 @@ pub fn words(message: &str) -> String {
         ("floating point `", "fraction `"),
     ];
     let message = without_long_value(message);
-    let message = WORDS.iter().fold(message.into_owned(), |text, (said, plain)| text.replace(said, plain));
+    let message =
+        WORDS.iter().fold(message.into_owned(), |text, (technical, plain)| text.replace(technical, plain));
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let near = match quoted.split_first() {
         Some((wrong, known)) if message.starts_with("unknown") => nearest(wrong, known.iter().copied()),

@@ -228,8 +228,8 @@ mod tests {
     fn repeated_reports_without_cached_tokens_are_not_learned() {
         // Reports of only the uncached tokens, and a constant figure for all prompts.
         let uncached: Vec<_> = (1..9).map(|n| (n * 4_000, 4_000)).collect();
-        let made_up: Vec<_> = (1..9).map(|n| (n * 2_000, 900)).collect();
-        for reports in [uncached, made_up] {
+        let unrelated: Vec<_> = (1..9).map(|n| (n * 2_000, 900)).collect();
+        for reports in [uncached, unrelated] {
             let calibrator = learn(&reports[2..], 200_000);
             assert_eq!(calibrator.calibration, None);
             assert_eq!(calibrator.implausible.map(|last| last.reported), reports.last().map(|last| last.1));

@@ -70,13 +70,13 @@ impl ReplyReport {
         let stop = words.iter().find_map(|word| response.pointer(word)?.as_str());
         let list = |at: &str| response.pointer(at).and_then(Value::as_array).into_iter().flatten();
         let details = ["/output_tokens_details", "/completion_tokens_details"];
-        let thought = details.iter().find_map(|at| {
+        let thinking_tokens = details.iter().find_map(|at| {
             let details = usage?.pointer(at)?;
             let figure = ["thinking_tokens", "reasoning_tokens"].iter().find_map(|key| details.get(*key));
             figure?.as_u64()
         });
         Self {
-            thinking_tokens: thought,
+            thinking_tokens: thinking_tokens,
             usage: usage.and_then(Usage::from_value),
             stop: stop.map(StopReason::named),
             transformed: list("/input_transformations").filter_map(TransformedInput::from_json).collect(),

@@ -251,10 +251,10 @@ fn steps(seen: impl Iterator<Item = Seen>) -> Vec<BudgetStep> {
     for now in seen {
         let changed = now.rows.iter().filter(|(place, tokens)| before.get(place) != Some(tokens));
         let enters: Vec<_> = changed
-            .map(|(place, (tokens, thought))| EnteringItem {
+            .map(|(place, (tokens, reasoning))| EnteringItem {
                 place: *place,
                 tokens: *tokens,
-                reasoning: *thought,
+                reasoning: *reasoning,
             })
             .collect();
         let leaves: Vec<_> = before.keys().filter(|place| !now.rows.contains_key(place)).copied().collect();

@@ -37,15 +37,15 @@ pub(super) fn displaced_by(plan: &ContextPlan, row: &ExcludedItem, tokens: Optio
 fn make_room<'a>(rows: impl Iterator<Item = &'a PlannedItem>, tokens: Option<u64>, room: u64) -> Vec<ItemId> {
     // With an unknown token count no number of rows is known to be enough, so all rows are named.
     let mut missing = tokens.map_or(u64::MAX, |tokens| tokens.saturating_sub(room));
-    let mut holding = Vec::new();
+    let mut displaced = Vec::new();
     for row in rows {
         if missing == 0 {
             break;
         }
         missing = missing.saturating_sub(row.token_estimate.tokens);
-        holding.push(row.id.clone());
+        displaced.push(row.id.clone());
     }
-    holding
+    displaced
 }
 
 /// Returns the rows of a section that could be excluded, the last included one first: the document of the

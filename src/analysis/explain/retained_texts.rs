@@ -39,8 +39,8 @@ impl RetainedTexts {
             {
                 // A retained document that the request brings again has the key of the request's document, in
                 // whatever place it is sent.
-                let stands = first.retained().place_of_document(&sent.id) == Some(at);
-                let again = request.rag.iter().position(|item| stands && item.id == sent.id);
+                let is_in_place = first.retained().place_of_document(&sent.id) == Some(at);
+                let again = request.rag.iter().position(|item| is_in_place && item.id == sent.id);
                 let key = again.map_or_else(|| retained_texts.number(row.clone()), Key::Document);
                 retained_texts.documents.insert((at, nth), key);
                 retained_texts.rows.insert(row, key);

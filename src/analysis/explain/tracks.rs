@@ -90,15 +90,16 @@ impl BudgetTracks {
         let mut at = budget;
         loop {
             let range = sweep.above(at)?;
-            let mut gone = None;
+            let mut left_keys = None;
             for key in range.without(&before) {
                 if let Some(track) = self.tracks.get_mut(&key) {
                     track.since = Some(at);
                     // Only the first entry above the present budget is described. The excluded items are
                     // found once for all items that enter there.
                     if track.intervals.is_empty() && at > budget {
-                        let gone = gone.get_or_insert_with(|| find_left_keys(&range, present, more, sweep));
-                        track.leaves_then.clone_from(gone);
+                        let left_keys =
+                            left_keys.get_or_insert_with(|| find_left_keys(&range, present, more, sweep));
+                        track.leaves_then.clone_from(left_keys);
                     }
                 }
             }
@@ -149,10 +150,10 @@ fn find_left_keys(
     more: &[Key],
     sweep: &Sweep<'_>,
 ) -> Vec<Key> {
-    let mut gone = present.without(range);
+    let mut left_keys = present.without(range);
     if !more.is_empty() {
-        let held: BTreeSet<Key> = range.without(&sweep.empty_range()).into_iter().collect();
-        gone.extend(more.iter().copied().filter(|key| !held.contains(key)));
+        let included: BTreeSet<Key> = range.without(&sweep.empty_range()).into_iter().collect();
+        left_keys.extend(more.iter().copied().filter(|key| !included.contains(key)));
     }
-    gone
+    left_keys
 }

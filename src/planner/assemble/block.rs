@@ -98,14 +98,14 @@ impl Writer<'_, '_> {
             let rank = self.candidates.index().rank_at(place);
             let candidate = CandidateId::Document(rank);
             let item = self.candidates.document(rank);
-            let fenced = self.meter.delimited_document(item);
+            let document_text = self.meter.delimited_document(item);
             let tokens = self.costs.whole(candidate)?;
             if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
                 self.draft.documents_to_confirm.extend(ids.iter().cloned());
                 self.draft.notices.extend(ids.into_iter().map(ask_about_document));
             }
             pieces += tokens;
-            text.push_str(&fenced);
+            text.push_str(&document_text);
             self.draft.rows.push(PlannedItem {
                 id: item.id.clone(),
                 kind: ItemKind::Document,
@@ -117,7 +117,7 @@ impl Writer<'_, '_> {
                 reason: IncludedReason::Relevant,
                 token_estimate: self.meter.counted(tokens),
                 origin: item.origin.clone(),
-                body: Message::user(fenced),
+                body: Message::user(document_text),
             });
         }
         text.push_str(wording::BLOCK_CLOSE);

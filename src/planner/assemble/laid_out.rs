@@ -267,9 +267,10 @@ fn before(candidates: &Candidates<'_>, draft: &Draft) -> Option<LastPrompt> {
     // Tool definitions are the first item of a remembered prompt.
     let tools = Some(ItemId::from(TOOLS)).filter(|_| !draft.prompt.tools.is_empty());
     let mut now = tools.iter().chain(draft.rows.iter().map(|row| &row.id));
-    let parted =
+    let first_difference =
         anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.id));
-    let changed_at_message = parted.is_some_and(|was| candidates.log().position_of(&was.id).is_some());
+    let changed_at_message =
+        first_difference.is_some_and(|was| candidates.log().position_of(&was.id).is_some());
     // The conversation remembers rows only for its own anchor, not for one that the request brings.
     let own = candidates.request().previous.is_none();
     let rows = candidates.log().sent_rows().filter(|_| own).cloned();

@@ -112,8 +112,8 @@ fn own_tokens(row: &PlannedItem, candidates: &Candidates<'_>, meter: &Meter) -> 
         }
         _ => {
             let position = candidates.log().position_of(&row.id);
-            let fenced = position.filter(|position| candidates.is_user_call(*position));
-            fenced.map_or(row.body.text(), |position| candidates.log().message(position).text())
+            let user_call = position.filter(|position| candidates.is_user_call(*position));
+            user_call.map_or(row.body.text(), |position| candidates.log().message(position).text())
         }
     };
     Ok(meter.counter().count(own)?.tokens)

@@ -83,12 +83,12 @@ pub(crate) struct Budgets {
 /// # Errors
 ///
 /// `ErrorKind::Budget` with the numbers if the budget is not positive.
-pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64, BudgetSource), Error> {
+pub(crate) fn prompt_budget(limits: Limits, requested: RequestLimits) -> Result<(u64, BudgetSource), Error> {
     // In 128 bits: the sum of completion and safety buffer may exceed the context length, and 64 bits.
     let wide = i128::from;
     let of_window = wide(limits.model_context_len) - wide(limits.max_completion_tokens);
     let safety = limits.safety_buffer;
-    let (left, source, formula) = match (asked.prompt_budget, limits.max_input) {
+    let (left, source, formula) = match (requested.prompt_budget, limits.max_input) {
         (Some(0), _) => return Err(Error::new(Repr::ZeroBudget)),
         (Some(budget), _) => return Ok((budget, BudgetSource::Request)),
         (None, Some(cap)) if wide(cap) < of_window => (

@@ -65,8 +65,8 @@ pub(super) fn in_order(
     for (position, priority) in log.pin_priorities() {
         let Some(id) = candidate_at(log, *position).filter(|id| !required.contains(id)) else { continue };
         // A pinned exchange has the highest priority of its members (S3); `High` orders before `Low`.
-        let held = pinned.entry(id).or_insert(*priority);
-        *held = (*held).min(*priority);
+        let current = pinned.entry(id).or_insert(*priority);
+        *current = (*current).min(*priority);
     }
     for (id, priority) in pinned {
         let members = members(log, id);

@@ -97,7 +97,7 @@ fn live_candidates(
 ) -> Result<Vec<CandidateId>, Error> {
     let turns = rules.log().turns();
     let Some(live) = rules.log().live_turn() else { return Ok(Vec::new()) };
-    let sound = |at: &ExchangeIndex| match rules.refuse_exchange(*at) {
+    let is_sendable = |at: &ExchangeIndex| match rules.refuse_exchange(*at) {
         Ok(refusal) => refusal.is_none().then_some(Ok(*at)),
         Err(error) => Some(Err(error)),
     };
@@ -106,11 +106,11 @@ fn live_candidates(
         Some(_) => required.push(CandidateId::UserMessage(live)),
         None => {
             // An exchange that policy refuses cannot take the place of the question (S1).
-            let newest = ExchangeIndex::each(turns.exchanges(live)).rev().find_map(|at| sound(&at));
+            let newest = ExchangeIndex::each(turns.exchanges(live)).rev().find_map(|at| is_sendable(&at));
             required.extend(newest.transpose()?.map(CandidateId::Exchange));
         }
     }
-    let open = open.as_ref().and_then(sound).transpose()?.map(CandidateId::Exchange);
+    let open = open.as_ref().and_then(is_sendable).transpose()?.map(CandidateId::Exchange);
     // Without a user message, the newest exchange may be the open one: it is listed once.
     required.extend(open.filter(|open| required.first() != Some(open)));
     Ok(required)

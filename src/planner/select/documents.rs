@@ -223,7 +223,7 @@ fn exclude_other_documents<W: Walker>(
     excluded: Vec<(Rank, ExcludedReason)>,
     chosen: &mut Selection<W>,
 ) {
-    let held = ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyDocuments };
+    let excluded_by_set = ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyDocuments };
     let by_policy = excluded.into_iter().filter(|(_, reason)| matches!(reason, ExcludedReason::Policy(_)));
     let mut by_policy = by_policy.peekable();
     let Selection { included, reasons, .. } = chosen;
@@ -233,6 +233,6 @@ fn exclude_other_documents<W: Walker>(
         let rank = index.rank_at(slot);
         // Both lists ascend by rank, so one pass over them is enough.
         let policy = by_policy.next_if(|(other, _)| *other == rank);
-        policy.unwrap_or_else(|| (rank, held.clone()))
+        policy.unwrap_or_else(|| (rank, excluded_by_set.clone()))
     }));
 }

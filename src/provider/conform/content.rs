@@ -343,13 +343,13 @@ impl TargetProfile {
             }
             KeptReasoning::Always => true,
         };
-        let sealed = reasoning.signature.is_some() && reasoning.wire_format == Some(self.wire_format);
+        let is_signed = reasoning.signature.is_some() && reasoning.wire_format == Some(self.wire_format);
         let something = !reasoning.text.trim().is_empty();
         now && match self.wire_format {
             // The provider refuses reasoning without its signature, and a reasoning item without its id.
-            WireFormat::Anthropic => sealed,
+            WireFormat::Anthropic => is_signed,
             WireFormat::OpenAiResponses => {
-                sealed && reasoning.id.is_some() || message.is_reasoning_written(at, self.wire_format)
+                is_signed && reasoning.id.is_some() || message.is_reasoning_written(at, self.wire_format)
             }
             WireFormat::Gemini => message.is_reasoning_written(at, self.wire_format),
             _ => something && reasoning.signature.is_none(),
@@ -377,8 +377,8 @@ impl TargetProfile {
             Part::Image { .. } => named(wording::LEFT_OUT_IMAGE.into()),
             Part::Opaque { wire_format, json } => {
                 let value: Value = size::tree(json).unwrap_or_default();
-                let taken = *wire_format == self.wire_format && value.is_object();
-                if taken && self.accepts_opaque(role, &value, message) {
+                let is_native = *wire_format == self.wire_format && value.is_object();
+                if is_native && self.accepts_opaque(role, &value, message) {
                     return Replacement::Same;
                 }
                 let field = |key: &str| value.get(key).and_then(Value::as_str);
@@ -453,21 +453,21 @@ pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
     // Complete base64 has groups of four characters, with at most two padding characters.
     let body = data.trim_end_matches('=');
     let padded = data.len().is_multiple_of(4) && data.len() - body.len() <= 2;
-    let sound =
+    let is_base64 =
         !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
-    (IMAGE_TYPES.contains(&kind) && padded && sound).then_some((kind, data))
+    (IMAGE_TYPES.contains(&kind) && padded && is_base64).then_some((kind, data))
 }
 
 /// Returns the text after the reasoning in tags at its beginning. Returns `None` if there is no such
 /// reasoning, or if nothing would remain of the message.
 fn text_after_reasoning<'t>(message: &Message, text: &'t str) -> Option<&'t str> {
-    let (thought, spoken) = text.split_once(THINK_END)?;
+    let (reasoning, answer) = text.split_once(THINK_END)?;
     // Some chat templates put the opening tag into the prompt, so the reply contains only the closing one.
-    let inside = thought.trim_start().strip_prefix(THINK_BEGIN).unwrap_or(thought);
-    let spoken = spoken.trim_start();
+    let inside = reasoning.trim_start().strip_prefix(THINK_BEGIN).unwrap_or(reasoning);
+    let answer = answer.trim_start();
     // Without text the message must still have a call, or it would be empty.
-    let is_left = !spoken.is_empty() || message.parts().is_empty() && !message.tool_calls().is_empty();
-    (is_left && !inside.contains(THINK_BEGIN)).then_some(spoken)
+    let is_left = !answer.is_empty() || message.parts().is_empty() && !message.tool_calls().is_empty();
+    (is_left && !inside.contains(THINK_BEGIN)).then_some(answer)
 }
 
 /// Returns the content without the reasoning in tags at the beginning of its first text.
@@ -480,9 +480,9 @@ fn without_reasoning_tags(message: &Message, text: Box<str>, mut parts: Vec<Part
         Part::Image { .. } | Part::Opaque { .. } => None,
     });
     if let Some(first) = first
-        && let Some(spoken) = text_after_reasoning(message, first).map(str::to_owned)
+        && let Some(answer) = text_after_reasoning(message, first).map(str::to_owned)
     {
-        *first = spoken;
+        *first = answer;
     }
     (text, parts)
 }

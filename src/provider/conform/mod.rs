@@ -186,8 +186,9 @@ fn live_from(messages: &[Message]) -> usize {
     let mut last = messages.iter().rposition(of(Role::Assistant)).unwrap_or(messages.len());
     loop {
         let Some(user) = messages[..last].iter().rposition(of(Role::User)) else { return 0 };
-        let said = messages[..user].iter().rev().take_while(|message| message.role() == Role::User).count();
-        let first = user - said;
+        let user_messages =
+            messages[..user].iter().rev().take_while(|message| message.role() == Role::User).count();
+        let first = user - user_messages;
         // A user message behind tool results interrupts a turn and does not begin one.
         if first == 0 || messages[first - 1].role() != Role::Tool {
             return user;

@@ -225,10 +225,10 @@ impl SequenceBuilder<'_> {
         let before = self.last().map(Message::role);
         // A system message after another accepted one is accepted too.
         let follows = matches!(before, Some(Role::User | Role::Tool | Role::System | Role::Developer));
-        let stands =
+        let is_accepted =
             self.profile.accepts.inner_system && follows && matches!(next, None | Some(Role::Assistant));
         match message {
-            message if stands => message,
+            message if is_accepted => message,
             message if adds_tools(&message) => Message::user(wording::left_out_part("tool_addition")),
             message => message.with_role(Role::User),
         }

@@ -297,9 +297,9 @@ impl Import {
 fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str) -> ModelEntry {
     let least = |of: fn(&Found) -> Option<u64>| figures.iter().filter_map(|(_, found)| of(found)).min();
     let max_input = least(|found| found.max_input);
-    let said_of_context = least(|found| found.context_len);
-    let known = known.filter(|known| said_of_context.is_none() && Some(*known) > max_input);
-    let context_len = said_of_context.or(known).or(max_input);
+    let contexts_text = least(|found| found.context_len);
+    let known = known.filter(|known| contexts_text.is_none() && Some(*known) > max_input);
+    let context_len = contexts_text.or(known).or(max_input);
     // A limit that is not below the context length carries no information.
     let below =
         |limit: Option<u64>| limit.filter(|limit| context_len.is_some_and(|context| *limit < context));
@@ -307,7 +307,7 @@ fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str
     let price = figures.iter().find_map(|(_, found)| found.price.clone());
     let figure =
         |what: &str, limit: Option<u64>| limit.map(|limit| format!(" {what} {limit}")).unwrap_or_default();
-    let said = |(catalogue, found): &(&str, Found)| {
+    let source_text = |(catalogue, found): &(&str, Found)| {
         format!(
             "{catalogue} {}:{}{}{}",
             found.provider,
@@ -316,8 +316,8 @@ fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str
             figure("output", found.max_output)
         )
     };
-    let kept = known.map(|known| format!("context {known} as known before"));
-    let sources: Vec<String> = figures.iter().map(said).chain(kept).collect();
+    let known_source = known.map(|known| format!("context {known} as known before"));
+    let sources: Vec<String> = figures.iter().map(source_text).chain(known_source).collect();
     let provider = figures.first().map(|(_, found)| found.provider.clone()).unwrap_or_default();
     let (tokenizer, counts) = tokenizer(&provider, &name);
     ModelEntry {

@@ -6,23 +6,24 @@ use serde::{Deserialize, Serialize};
 
 impl Model {
     /// Returns the limits for a request, and their source (limits, rules B2 and B8).
-    pub(crate) fn limits(&self, asked: RequestLimits, config: &Config) -> (Limits, LimitsSource) {
+    pub(crate) fn limits(&self, requested: RequestLimits, config: &Config) -> (Limits, LimitsSource) {
         let default = &config.default_model;
-        let unknown = asked.is_unknown();
+        let unknown = requested.is_unknown();
         let own = self.context_len.filter(|_| !unknown);
         // A server reduces a window that is larger than the model's to that of the model.
-        let stated = asked.stated.model_context_len.filter(|_| !unknown && asked.model_context_len.is_none());
+        let stated =
+            requested.stated.model_context_len.filter(|_| !unknown && requested.model_context_len.is_none());
         let stated = stated.map(|stated| stated.min(own.unwrap_or(u64::MAX)));
-        let context_len = asked.model_context_len.or(stated).or(own).unwrap_or(default.context_len);
-        let max_input = match asked {
+        let context_len = requested.model_context_len.or(stated).or(own).unwrap_or(default.context_len);
+        let max_input = match requested {
             RequestLimits { max_input: Some(limit), .. } => Some(limit),
             // The model's input limit belongs to its own context length, not to another one.
-            _ if asked.model_context_len.is_some() || unknown || stated.is_some() => None,
+            _ if requested.model_context_len.is_some() || unknown || stated.is_some() => None,
             _ => self.max_input,
         };
         // The default is 2 % of the window, at most 1,024 tokens (limits, rule B2).
         let safety_buffer =
-            asked.safety_buffer.or(default.safety_buffer).unwrap_or_else(|| (context_len / 50).min(1024));
+            requested.safety_buffer.or(default.safety_buffer).unwrap_or_else(|| (context_len / 50).min(1024));
         // Some catalogues repeat the context length as the output limit if it is unknown.
         let known_output = self.max_output.filter(|most| *most < context_len);
         // At most a quarter of the window is reserved by default, so that small windows keep room for a
@@ -30,9 +31,9 @@ impl Model {
         let usual = known_output.unwrap_or(default.max_completion).min(context_len / 4);
         // A stated reply that leaves no tokens for the prompt was meant for another window.
         let leaves_a_prompt = |reply: &u64| reply.saturating_add(safety_buffer) < context_len;
-        let reasoning = asked.stated.reasoning.map(|reasoning| reasoning.max(usual));
-        let stated_reply = asked.stated.max_completion_tokens.or(reasoning).filter(leaves_a_prompt);
-        let max_completion = asked.max_completion_tokens.or(stated_reply).unwrap_or(usual);
+        let reasoning = requested.stated.reasoning.map(|reasoning| reasoning.max(usual));
+        let stated_reply = requested.stated.max_completion_tokens.or(reasoning).filter(leaves_a_prompt);
+        let max_completion = requested.max_completion_tokens.or(stated_reply).unwrap_or(usual);
         let limits = Limits {
             model_context_len: context_len,
             max_input,
@@ -41,9 +42,9 @@ impl Model {
         };
         let source = if unknown {
             LimitsSource::Unknown
-        } else if asked.model_context_len.is_some() || asked.prompt_budget.is_some() {
+        } else if requested.model_context_len.is_some() || requested.prompt_budget.is_some() {
             LimitsSource::Request
-        } else if asked.stated.held(asked, limits) != StatedLimits::default() {
+        } else if requested.stated.applied(requested, limits) != StatedLimits::default() {
             // The body is the source only if at least one of its limits takes effect.
             LimitsSource::Body
         } else if self.context_len.is_some() {
@@ -188,13 +189,16 @@ impl StatedLimits {
     }
 
     /// Returns the limits that apply in a plan: those that neither the request nor the model overrides.
-    pub(crate) fn held(self, asked: RequestLimits, limits: Limits) -> Self {
+    pub(crate) fn applied(self, requested: RequestLimits, limits: Limits) -> Self {
         // A stated reply takes effect only if it becomes the plan's reserve.
-        let reply =
-            |stated: &u64| asked.max_completion_tokens.is_none() && *stated == limits.max_completion_tokens;
+        let reply = |stated: &u64| {
+            requested.max_completion_tokens.is_none() && *stated == limits.max_completion_tokens
+        };
         // A stated window that is larger than the model's takes effect in its reduced form.
         let context = |stated: &u64| {
-            asked.model_context_len.is_none() && !asked.is_unknown() && limits.model_context_len <= *stated
+            requested.model_context_len.is_none()
+                && !requested.is_unknown()
+                && limits.model_context_len <= *stated
         };
         let max_completion = self.max_completion_tokens.filter(reply);
         Self {
@@ -205,16 +209,18 @@ impl StatedLimits {
     }
 
     /// Returns a sentence about these limits and their effect on a plan, or `None` if no limit is set.
-    pub(crate) fn describe(self, asked: RequestLimits, limits: Limits) -> Option<String> {
-        let held = self.held(asked, limits);
-        let context = held.model_context_len.map(|tokens| format!("context length {}", grouped(tokens)));
-        let reply = held.max_completion_tokens.map(|tokens| format!("reply up to {}", grouped(tokens)));
-        let reasoning = held.reasoning.map(|tokens| format!("reasoning up to {}", grouped(tokens)));
+    pub(crate) fn describe(self, requested: RequestLimits, limits: Limits) -> Option<String> {
+        let applied = self.applied(requested, limits);
+        let context = applied.model_context_len.map(|tokens| format!("context length {}", grouped(tokens)));
+        let reply = applied.max_completion_tokens.map(|tokens| format!("reply up to {}", grouped(tokens)));
+        let reasoning = applied.reasoning.map(|tokens| format!("reasoning up to {}", grouped(tokens)));
         let parts: Vec<String> = context.into_iter().chain(reply).chain(reasoning).collect();
         let too_large = self
             .max_completion_tokens
             .or(self.reasoning)
-            .filter(|stated| asked.max_completion_tokens.is_none() && *stated > limits.max_completion_tokens)
+            .filter(|stated| {
+                requested.max_completion_tokens.is_none() && *stated > limits.max_completion_tokens
+            })
             .map(|stated| {
                 let (stated, kept) = (grouped(stated), grouped(limits.max_completion_tokens));
                 format!("a reply of {stated} leaves no prompt, so {kept} are kept free")
@@ -304,8 +310,8 @@ impl LimitsSource {
 mod tests {
     use super::*;
 
-    fn limits(name: &str, asked: RequestLimits) -> (Limits, LimitsSource) {
-        Model::named(name).unwrap().limits(asked, &Config::default())
+    fn limits(name: &str, requested: RequestLimits) -> (Limits, LimitsSource) {
+        Model::named(name).unwrap().limits(requested, &Config::default())
     }
 
     #[test]
@@ -327,29 +333,29 @@ mod tests {
     fn max_output_as_large_as_the_window_is_treated_as_unknown() {
         let mut model = Model::custom("m");
         model.max_output = Some(9_000);
-        let asked = RequestLimits::new().with_model_context_len(9_000);
-        assert_eq!(model.limits(asked, &Config::default()).0.max_completion_tokens, 2_250);
+        let requested = RequestLimits::new().with_model_context_len(9_000);
+        assert_eq!(model.limits(requested, &Config::default()).0.max_completion_tokens, 2_250);
     }
 
     fn stated(name: &str, stated: StatedLimits) -> (Limits, LimitsSource, String) {
-        let asked = RequestLimits { stated, ..RequestLimits::new() };
-        let (limits, source) = limits(name, asked);
-        (limits, source, stated.describe(asked, limits).unwrap_or_default())
+        let requested = RequestLimits { stated, ..RequestLimits::new() };
+        let (limits, source) = limits(name, requested);
+        (limits, source, stated.describe(requested, limits).unwrap_or_default())
     }
 
     #[test]
     fn a_stated_reply_sets_the_reserve() {
         let reply = |tokens| StatedLimits { max_completion_tokens: Some(tokens), ..StatedLimits::default() };
         // Without a stated reply, a quarter of 200,000 is reserved.
-        let (held, source, text) = stated("claude-sonnet-4-5", reply(60_000));
-        assert_eq!((held.max_completion_tokens, source), (60_000, LimitsSource::Body));
+        let (applied, source, text) = stated("claude-sonnet-4-5", reply(60_000));
+        assert_eq!((applied.max_completion_tokens, source), (60_000, LimitsSource::Body));
         assert!(text.ends_with("in tokens: reply up to 60,000"), "{text}");
         assert_eq!(stated("claude-sonnet-4-5", reply(300)).0.max_completion_tokens, 300);
         // A reply that fills the window is ignored.
         for none_left in [196_000, 199_000, 200_000, u64::MAX] {
             let leaves = none_left < 200_000 - 1_024;
-            let (held, source, text) = stated("claude-sonnet-4-5", reply(none_left));
-            assert_eq!(held.max_completion_tokens, if leaves { none_left } else { 50_000 }, "{none_left}");
+            let (applied, source, text) = stated("claude-sonnet-4-5", reply(none_left));
+            assert_eq!(applied.max_completion_tokens, if leaves { none_left } else { 50_000 }, "{none_left}");
             assert_eq!(source, if leaves { LimitsSource::Body } else { LimitsSource::Registry });
             assert_eq!(text.contains("leaves no prompt, so 50,000 are kept free"), !leaves, "{text}");
         }
@@ -359,16 +365,22 @@ mod tests {
     fn stated_reasoning_raises_the_reserve_only() {
         let reasoning = |tokens| StatedLimits { reasoning: Some(tokens), ..StatedLimits::default() };
         assert_eq!(stated("claude-sonnet-4-5", reasoning(55_000)).0.max_completion_tokens, 55_000);
-        let (held, source, text) = stated("claude-sonnet-4-5", reasoning(1_024));
-        assert_eq!((held.max_completion_tokens, source, text.as_str()), (50_000, LimitsSource::Registry, ""));
+        let (applied, source, text) = stated("claude-sonnet-4-5", reasoning(1_024));
+        assert_eq!(
+            (applied.max_completion_tokens, source, text.as_str()),
+            (50_000, LimitsSource::Registry, "")
+        );
     }
 
     #[test]
     fn a_stated_window_is_at_most_the_models() {
         let window = |tokens| StatedLimits { model_context_len: Some(tokens), ..StatedLimits::default() };
-        let (held, source, text) = stated("gpt-5", window(2_048));
-        assert_eq!((held.model_context_len, held.max_input, held.max_completion_tokens), (2_048, None, 512));
-        assert_eq!((held.safety_buffer, source), (40, LimitsSource::Body));
+        let (applied, source, text) = stated("gpt-5", window(2_048));
+        assert_eq!(
+            (applied.model_context_len, applied.max_input, applied.max_completion_tokens),
+            (2_048, None, 512)
+        );
+        assert_eq!((applied.safety_buffer, source), (40, LimitsSource::Body));
         assert!(text.ends_with("context length 2,048"), "{text}");
         assert_eq!(stated("gpt-5", window(9_000_000)).0.model_context_len, 400_000);
         assert_eq!(stated("nobody-7b", window(9_000)).0.model_context_len, 9_000);
@@ -385,12 +397,12 @@ mod tests {
             stated,
             ..RequestLimits::new().with_model_context_len(9_000).with_max_completion_tokens(700)
         };
-        let (held, source) = limits("gpt-5", own);
+        let (applied, source) = limits("gpt-5", own);
         assert_eq!(
-            (held.model_context_len, held.max_completion_tokens, source),
+            (applied.model_context_len, applied.max_completion_tokens, source),
             (9_000, 700, LimitsSource::Request)
         );
-        assert_eq!(stated.describe(own, held), None);
+        assert_eq!(stated.describe(own, applied), None);
         let unknown = RequestLimits { stated, ..RequestLimits::unknown() };
         assert_eq!(limits("gpt-5", unknown).1, LimitsSource::Unknown);
     }

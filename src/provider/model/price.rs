@@ -168,9 +168,7 @@ mod tests {
             cache_write: None,
         };
         let fault = |step| Price { steps: vec![step], ..Price::new(1.0, 1.0) }.first_fault();
-        assert!(
-            fault(from(Some("tomorrow"))).is_some_and(|fault| fault.contains("year, month and day"))
-        );
+        assert!(fault(from(Some("tomorrow"))).is_some_and(|fault| fault.contains("year, month and day")));
         assert!(fault(from(None)).is_some_and(|fault| fault.contains("neither")));
         assert_eq!(fault(from(Some("2026-12-01"))), None);
     }

@@ -210,8 +210,8 @@ fn marks_in(source: &str) -> impl Iterator<Item = String> {
             "<" => !c.is_whitespace() && !"'\"{}<>=()".contains(c),
             _ => c.is_ascii_uppercase() || c == '_' || c == '/',
         };
-        let sound = inside.chars().count() > 1 && inside.chars().all(is_name_char);
-        sound.then(|| format!("{open}{inside}{close}"))
+        let is_marker = inside.chars().count() > 1 && inside.chars().all(is_name_char);
+        is_marker.then(|| format!("{open}{inside}{close}"))
     };
     source.match_indices(['<', '[']).filter_map(marker)
 }

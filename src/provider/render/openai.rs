@@ -148,11 +148,11 @@ impl<'a> StandardMessage<'a> {
         if let Some(reasoning_texts) = &self.reasoning_content {
             // If another reasoning key has a value, its server reads that one.
             let [usual, others @ ..] = CHAT_REASONING;
-            let is_said =
+            let has_reasoning_text =
                 |key: &&str| object.get(key).is_some_and(|json| !["\"\"", "[]", "null"].contains(&json));
-            let is_elsewhere = others.iter().any(is_said);
+            let is_in_other_field = others.iter().any(has_reasoning_text);
             let has_own = CHAT_REASONING.iter().any(|key| object.get(key).is_some());
-            if object.get(usual) == Some("\"\"") && !is_elsewhere || !has_own {
+            if object.get(usual) == Some("\"\"") && !is_in_other_field || !has_own {
                 object.set_text(usual, reasoning_texts);
             }
         }
