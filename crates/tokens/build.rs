@@ -95,10 +95,10 @@ mod tables {
         // For each token: the longest shorter token that it begins with, and two bits that mark beginnings of
         // tokens and whole tokens.
         let mut shorter = vec![NONE; tokens.len()];
-        let mut known = vec![0u32; 1 << (hash::KNOWN_BITS - 4)];
+        let mut known = vec![0u32; 1 << (hash::FILTER_BITS - 4)];
         for (token, id) in tokens.iter().zip(0u32..) {
             for length in (1..=token.len()).rev() {
-                let place = hash::known(hash::hash_bytes(&token[..length]));
+                let place = hash::filter_slot(hash::hash_bytes(&token[..length]));
                 known[place / 16] |= (if length == token.len() { 3 } else { 1 }) << (place % 16 * 2);
                 if length < token.len() && shorter[id as usize] == NONE {
                     shorter[id as usize] = ids.get(&token[..length]).copied().unwrap_or(NONE);

@@ -19,23 +19,23 @@ const COMPOSED: u64 = 16;
 
 impl Bounds {
     /// Returns true if the byte length alone proves that the text has more than `limit` tokens.
-    pub(super) fn surely_over(self, text: &str, limit: u64) -> bool {
+    pub(super) fn proves_over(self, text: &str, limit: u64) -> bool {
         let Some(longest) = self.longest else { return false };
         let covered = limit.saturating_mul(longest);
         let bytes = text.len() as u64;
-        self.covers(limit).is_some_and(|most| bytes > most)
+        self.max_bytes(limit).is_some_and(|most| bytes > most)
             || self.composes && bytes > covered && plain_bytes(text, covered) > covered
     }
 
     /// Returns the maximum number of bytes of a text that `tokens` tokens can cover, or `None` if it is not
     /// known.
-    pub(super) fn covers(self, tokens: u64) -> Option<u64> {
+    pub(super) fn max_bytes(self, tokens: u64) -> Option<u64> {
         let composed = if self.composes { COMPOSED } else { 1 };
         Some(self.longest?.saturating_mul(tokens).saturating_mul(composed))
     }
 
     /// Returns the maximum number of tokens of a text of `bytes` bytes, or `None` if it is not known.
-    pub(super) fn most(self, bytes: u64) -> Option<u64> {
+    pub(super) fn max_tokens(self, bytes: u64) -> Option<u64> {
         Some(self.per_byte?.saturating_mul(bytes))
     }
 }
@@ -66,23 +66,23 @@ mod tests {
     #[test]
     fn over_limit_is_returned_only_if_proven() {
         let bounds = Bounds { longest: Some(4), composes: false, per_byte: Some(1) };
-        assert!(!bounds.surely_over("abcdefgh", 2) && bounds.surely_over("abcdefghi", 2));
-        assert!(!bounds.surely_over("", 0) && bounds.surely_over("a", 0));
-        assert!(!bounds.surely_over("abc", u64::MAX));
-        assert_eq!(bounds.most(7), Some(7));
-        assert!(!Bounds::default().surely_over("a", 0) && Bounds::default().most(1).is_none());
+        assert!(!bounds.proves_over("abcdefgh", 2) && bounds.proves_over("abcdefghi", 2));
+        assert!(!bounds.proves_over("", 0) && bounds.proves_over("a", 0));
+        assert!(!bounds.proves_over("abc", u64::MAX));
+        assert_eq!(bounds.max_tokens(7), Some(7));
+        assert!(!Bounds::default().proves_over("a", 0) && Bounds::default().max_tokens(1).is_none());
     }
 
     #[test]
     fn normal_form_keeps_plain_ascii() {
         let bounds = Bounds { longest: Some(4), composes: true, per_byte: Some(3) };
-        assert!(bounds.surely_over("abcdefghi", 2));
+        assert!(bounds.proves_over("abcdefghi", 2));
         // An accent may combine with the letter before it.
-        assert!(!bounds.surely_over("abcdefgh\u{301}", 2));
+        assert!(!bounds.proves_over("abcdefgh\u{301}", 2));
         let marks = "\u{1100}\u{1161}\u{11a8}".repeat(100);
-        assert!(!bounds.surely_over(&marks, 20) && bounds.surely_over(&marks, 14));
+        assert!(!bounds.proves_over(&marks, 20) && bounds.proves_over(&marks, 14));
         assert!(
-            bounds.surely_over(&"a".repeat(10_000), 2_499) && !bounds.surely_over(&"a".repeat(10_000), 2_500)
+            bounds.proves_over(&"a".repeat(10_000), 2_499) && !bounds.proves_over(&"a".repeat(10_000), 2_500)
         );
     }
 }

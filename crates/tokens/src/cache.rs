@@ -77,12 +77,12 @@ pub struct DocumentText<'a> {
 struct Key {
     hash: u64,
     text: Arc<str>,
-    fence: Option<Fence>,
+    attributes: Option<DelimiterAttributes>,
 }
 
 /// The attributes in the delimiters of a document.
 #[derive(Clone, PartialEq)]
-struct Fence {
+struct DelimiterAttributes {
     id: SmolStr,
     origin: Option<Arc<str>>,
     score: Option<u64>,
@@ -91,17 +91,17 @@ struct Fence {
 impl Key {
     fn new(hash: u64, recurring: Recurring<'_>) -> Self {
         match recurring {
-            Recurring::Text(text) => Self { hash, text: text.into(), fence: None },
+            Recurring::Text(text) => Self { hash, text: text.into(), attributes: None },
             Recurring::Document(document) => {
                 let (origin, score) = (document.origin.cloned(), document.score_bits);
-                let fence = Fence { id: document.id.into(), origin, score };
-                Self { hash, text: Arc::clone(document.text), fence: Some(fence) }
+                let attributes = DelimiterAttributes { id: document.id.into(), origin, score };
+                Self { hash, text: Arc::clone(document.text), attributes: Some(attributes) }
             }
         }
     }
 }
 
-// Only the text hash is hashed, so that a borrowed `Wanted` finds an owned `Key` without copying the text.
+// Only the text hash is hashed, so that a borrowed `LookupKey` finds an owned `Key` without copying the text.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
@@ -110,33 +110,33 @@ impl Hash for Key {
 
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && self.text == other.text && self.fence == other.fence
+        self.hash == other.hash && self.text == other.text && self.attributes == other.attributes
     }
 }
 
 impl Eq for Key {}
 
 /// A borrowed key for lookups: the content hash and the text.
-struct Wanted<'a>(u64, Recurring<'a>);
+struct LookupKey<'a>(u64, Recurring<'a>);
 
-impl Hash for Wanted<'_> {
+impl Hash for LookupKey<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.0);
     }
 }
 
-impl Equivalent<Key> for Wanted<'_> {
+impl Equivalent<Key> for LookupKey<'_> {
     fn equivalent(&self, key: &Key) -> bool {
         self.0 == key.hash
-            && match (self.1, &key.fence) {
+            && match (self.1, &key.attributes) {
                 (Recurring::Text(text), None) => *text == *key.text,
-                (Recurring::Document(document), Some(fence)) => {
+                (Recurring::Document(document), Some(attributes)) => {
                     // The text is usually the same allocation: comparing two `Arc`s compares their pointers
                     // first.
                     *document.text == key.text
-                        && document.id == fence.id
-                        && document.origin == fence.origin.as_ref()
-                        && document.score_bits == fence.score
+                        && document.id == attributes.id
+                        && document.origin == attributes.origin.as_ref()
+                        && document.score_bits == attributes.score
                 }
                 _ => false,
             }
@@ -176,7 +176,7 @@ impl fmt::Debug for ContentCache {
 }
 
 impl ContentCache {
-    /// Creates a cache of about `bytes` bytes. [`ContentCache::make_room`] can raise the capacity.
+    /// Creates a cache of about `bytes` bytes. [`ContentCache::reserve`] can raise the capacity.
     pub(super) fn new(bytes: u64) -> Self {
         // Assumes texts of 1 kB on average. The clamp limits the memory that the cache reserves at the start.
         let entries = usize::try_from(bytes / 1_024).unwrap_or(usize::MAX).clamp(16, 1 << 20);
@@ -193,12 +193,12 @@ impl ContentCache {
     /// The capacity rises to twice the total, so that every document is found again in the next request. Half
     /// of it is reserve, because entries are distributed over the shards by hash, and unevenly. If later
     /// requests need less, the capacity shrinks by an eighth per request.
-    pub(super) fn make_room(&self, documents: u64, bytes: u64, longest: u64) {
+    pub(super) fn reserve(&self, documents: u64, bytes: u64, longest: u64) {
         if self.bytes == 0 || documents == 0 {
             return;
         }
         let needed = (bytes + documents * ENTRY).saturating_mul(2);
-        // `weigh` skips texts longer than `capacity / (2 * SHARDS)`: the longest document must stay below
+        // `count_cached` skips texts longer than `capacity / (2 * SHARDS)`: the longest document must stay below
         // that.
         let wanted = needed.max((longest + ENTRY).saturating_mul(2 * SHARDS)).max(self.bytes);
         // Relaxed ordering is enough: the capacity is a hint, and a lost update changes only speed.
@@ -211,7 +211,7 @@ impl ContentCache {
     }
 
     /// Returns the cached result for the text up to `limit`. Calls `count` only if the cache cannot answer.
-    pub(super) fn weigh<E>(
+    pub(super) fn count_cached<E>(
         &self,
         recurring: Recurring<'_>,
         limit: u64,
@@ -226,7 +226,7 @@ impl ContentCache {
         if length as u64 > self.capacity.load(Ordering::Relaxed) / (2 * SHARDS) {
             return count();
         }
-        match self.counts.get(&Wanted(hash, recurring)) {
+        match self.counts.get(&LookupKey(hash, recurring)) {
             Some(Known::Exactly(n)) => {
                 return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
             }
@@ -259,15 +259,15 @@ mod tests {
                 let n = text.len() as u64;
                 Ok::<_, Infallible>(if n <= limit { Weight::Exactly(n) } else { Weight::Over })
             };
-            (cache.weigh(Recurring::Text(text), limit, count).unwrap_or(Weight::Over), asked.get())
+            (cache.count_cached(Recurring::Text(text), limit, count).unwrap_or(Weight::Over), asked.get())
         };
-        assert_eq!(weigh("abcdef", 3), (Weight::Over, 1));
-        assert_eq!(weigh("abcdef", 2), (Weight::Over, 1));
-        assert_eq!(weigh("abcdef", 5), (Weight::Over, 2));
-        assert_eq!(weigh("abcdef", 6), (Weight::Exactly(6), 3));
-        assert_eq!(weigh("abcdef", 9), (Weight::Exactly(6), 3));
-        assert_eq!(weigh("abcdef", 1), (Weight::Over, 3));
-        assert_eq!(weigh("ABCDEF", 9), (Weight::Exactly(6), 4));
+        assert_eq!(count_cached("abcdef", 3), (Weight::Over, 1));
+        assert_eq!(count_cached("abcdef", 2), (Weight::Over, 1));
+        assert_eq!(count_cached("abcdef", 5), (Weight::Over, 2));
+        assert_eq!(count_cached("abcdef", 6), (Weight::Exactly(6), 3));
+        assert_eq!(count_cached("abcdef", 9), (Weight::Exactly(6), 3));
+        assert_eq!(count_cached("abcdef", 1), (Weight::Over, 3));
+        assert_eq!(count_cached("ABCDEF", 9), (Weight::Exactly(6), 4));
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         for at in 0..10_000 {
             let text = format!("{at:0500}");
             let count = || Ok::<_, Infallible>(Weight::Exactly(1));
-            assert_eq!(cache.weigh(Recurring::Text(&text), 9, count), Ok(Weight::Exactly(1)));
+            assert_eq!(cache.count_cached(Recurring::Text(&text), 9, count), Ok(Weight::Exactly(1)));
         }
         assert!(cache.counts.weight() <= 100_000, "{}", cache.counts.weight());
         assert!(cache.counts.len() > 20, "{} entries", cache.counts.len());
@@ -297,16 +297,19 @@ mod tests {
                     asked.set(asked.get() + 1);
                     Ok::<_, Infallible>(Weight::Exactly(7))
                 };
-                assert_eq!(cache.weigh(Recurring::Document(document), 9, count), Ok(Weight::Exactly(7)));
+                assert_eq!(
+                    cache.count_cached(Recurring::Document(document), 9, count),
+                    Ok(Weight::Exactly(7))
+                );
             }
             asked.get()
         };
         weigh_all();
         assert!(weigh_all() > 100, "10,000 bytes hold few of them");
-        cache.make_room(200, 100_000, 500);
+        cache.reserve(200, 100_000, 500);
         weigh_all();
         assert_eq!(weigh_all(), 0);
-        (0..40).for_each(|_| cache.make_room(1, 100, 100));
+        (0..40).for_each(|_| cache.reserve(1, 100, 100));
         assert!(cache.counts.weight() <= 10_000, "{}", cache.counts.weight());
     }
 
@@ -332,14 +335,15 @@ mod tests {
             let hash = text_hash(&text);
             let score_bits = Some(score.to_bits());
             let document = DocumentText { text: &text, hash, id, origin, score_bits };
-            cache.weigh(Recurring::Document(document), 99, || Ok::<_, Infallible>(Weight::Exactly(n)))
+            cache.count_cached(Recurring::Document(document), 99, || Ok::<_, Infallible>(Weight::Exactly(n)))
         };
         assert_eq!(known(("a", 0.5, None), 1), Ok(Weight::Exactly(1)));
         assert_eq!(known(("b", 0.5, None), 2), Ok(Weight::Exactly(2)));
         assert_eq!(known(("a", 0.7, None), 3), Ok(Weight::Exactly(3)));
         assert_eq!(known(("a", 0.5, Some(&source)), 4), Ok(Weight::Exactly(4)));
         assert_eq!(known(("a", 0.5, None), 9), Ok(Weight::Exactly(1)));
-        let plain = cache.weigh(Recurring::Text(&text), 99, || Ok::<_, Infallible>(Weight::Exactly(5)));
+        let plain =
+            cache.count_cached(Recurring::Text(&text), 99, || Ok::<_, Infallible>(Weight::Exactly(5)));
         assert_eq!(plain, Ok(Weight::Exactly(5)));
     }
 }

@@ -342,7 +342,7 @@ impl TokenCounter {
             let (end, n) = encoding.beginning(text, limit);
             return Ok((&text[..end], TokenCount { tokens: n, certainty: self.certainty }));
         }
-        let most = self.bounds.covers(limit).unwrap_or(u64::MAX);
+        let most = self.bounds.max_bytes(limit).unwrap_or(u64::MAX);
         let mut over = text.floor_char_boundary(usize::try_from(most).unwrap_or(usize::MAX));
         if let Weight::Exactly(n) = self.count_to(&text[..over], limit)? {
             return Ok((&text[..over], TokenCount { tokens: n, certainty: self.certainty }));
@@ -434,13 +434,12 @@ impl TokenCounter {
         delimited: impl FnOnce() -> String,
     ) -> Result<Option<u64>, Error> {
         // A document whose bytes alone exceed the limit is not copied into its delimiters.
-        if self.bounds.surely_over(document.text, limit) {
+        if self.bounds.proves_over(document.text, limit) {
             return Ok(None);
         }
         let weight = match &self.cache {
-            Some(cache) => {
-                cache.weigh(Recurring::Document(document), limit, || self.count_to(&delimited(), limit))
-            }
+            Some(cache) => cache
+                .count_cached(Recurring::Document(document), limit, || self.count_to(&delimited(), limit)),
             None => self.count_to(&delimited(), limit),
         };
         Ok(weight?.within())
@@ -450,14 +449,14 @@ impl TokenCounter {
     /// bytes, and the bytes of the longest document.
     pub fn reserve_documents(&self, documents: u64, bytes: u64, longest: u64) {
         if let Some(cache) = &self.cache {
-            cache.make_room(documents, bytes, longest);
+            cache.reserve(documents, bytes, longest);
         }
     }
 
     /// Returns the maximum number of tokens of a text of `bytes` bytes, or `None` if no bound is proven.
     #[must_use]
     pub fn max_tokens(&self, bytes: u64) -> Option<u64> {
-        self.bounds.most(bytes)
+        self.bounds.max_tokens(bytes)
     }
 
     /// Returns a number that distinguishes this counter from all others in the process. A cached count is
@@ -499,7 +498,7 @@ impl TokenCounter {
         if text.is_empty() {
             return Ok(Weight::Exactly(0));
         }
-        if self.bounds.surely_over(text, limit) {
+        if self.bounds.proves_over(text, limit) {
             return Ok(Weight::Over);
         }
         self.count_unproven_to(text, limit)
@@ -518,8 +517,10 @@ impl TokenCounter {
     fn count_recurring_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         match &self.cache {
             // The byte bound comes first: a text that it proves too long must not evict cached counts.
-            Some(_) if self.bounds.surely_over(text, limit) => Ok(Weight::Over),
-            Some(cache) => cache.weigh(Recurring::Text(text), limit, || self.count_unproven_to(text, limit)),
+            Some(_) if self.bounds.proves_over(text, limit) => Ok(Weight::Over),
+            Some(cache) => {
+                cache.count_cached(Recurring::Text(text), limit, || self.count_unproven_to(text, limit))
+            }
             None => self.count_to(text, limit),
         }
     }

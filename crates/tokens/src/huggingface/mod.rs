@@ -12,12 +12,12 @@ use std::{
 };
 use tokenizers::pipeline::{EncodeOptions, Override, PipelineToken, PipelineTokenizer};
 
-mod form;
+mod tokenizer_file;
 
-use form::Form;
+use tokenizer_file::Form;
 
 /// The maximum size of a `tokenizer.json` in bytes. Current files have 2 to 35 MB.
-const MOST_BYTES: u64 = 1 << 28;
+const MAX_BYTES: u64 = 1 << 28;
 
 /// A tokenizer with the bounds and control tokens of its file.
 pub(super) struct HuggingFace {
@@ -32,7 +32,7 @@ impl HuggingFace {
     /// Parses the text of a `tokenizer.json`. `origin` names it in errors.
     pub(super) fn new(json: &str, origin: &str) -> Result<Self, Error> {
         let refused = |detail: String| Error::new(Repr::File { origin: origin.into(), detail });
-        let form = Form::read(json).map_err(&refused)?;
+        let tokenizer_file = Form::read(json).map_err(&refused)?;
         // The crate reads only its own canonical form, so older files are converted first.
         let tokenizer = tokenizers::from_json(json).or_else(|_| {
             let canonical = tokenizers::canonicalize_str(json).map_err(|error| refused(error.to_string()))?;
@@ -46,7 +46,13 @@ impl HuggingFace {
         // In plain text a spelled-out control token must count as characters (content is plain text, rule
         // N2).
         plain.encode_special_tokens = true;
-        Ok(Self { tokenizer, bounds: form.bounds(), plain, control: form.control_tokens(), with_control })
+        Ok(Self {
+            tokenizer,
+            bounds: tokenizer_file.bounds(),
+            plain,
+            control: tokenizer_file.control_tokens(),
+            with_control,
+        })
     }
 
     /// Counts the tokens of plain text. Control tokens in it count as characters.
@@ -93,10 +99,10 @@ fn read_text(path: &Path) -> Result<String, String> {
     File::open(path)
         // Reads one byte more than the limit, so that a file that is too large is recognized without its
         // metadata.
-        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(format!("is larger than {MOST_BYTES} bytes; expected a tokenizer.json"));
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("is larger than {MAX_BYTES} bytes; expected a tokenizer.json"));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -45,7 +45,7 @@ impl Class {
 const PAGE: usize = 256;
 
 /// The number of pages that cover all characters.
-const PAGES: usize = (char::MAX as usize + 1) / PAGE;
+const PAGE_COUNT: usize = (char::MAX as usize + 1) / PAGE;
 
 /// The class table, written by `build.rs`. First comes, for each page of characters, the index of its page of
 /// classes (16 bits, little-endian). Then come the distinct pages of classes, which are few.
@@ -55,7 +55,7 @@ static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/classes.table"))
 static ASCII: [Class; 128] = {
     let mut ascii = [Class::Other; 128];
     // Page 0 of the characters; its index is below 256, so its low byte is the index.
-    let first = 2 * PAGES + TABLE[0] as usize * PAGE;
+    let first = 2 * PAGE_COUNT + TABLE[0] as usize * PAGE;
     let mut at = 0;
     while at < 128 {
         ascii[at] = Class::ALL[TABLE[first + at] as usize];
@@ -65,13 +65,13 @@ static ASCII: [Class; 128] = {
 };
 
 #[inline]
-pub(super) fn of_ascii(byte: u8) -> Class {
+pub(super) fn class_of_ascii(byte: u8) -> Class {
     ASCII[usize::from(byte & 0x7f)]
 }
 
 /// Returns the class of an ASCII byte, or `None` for any other byte.
 #[inline]
-pub(super) fn of_any(byte: u8) -> Option<Class> {
+pub(super) fn class_of_byte(byte: u8) -> Option<Class> {
     ASCII.get(usize::from(byte)).copied()
 }
 
@@ -81,7 +81,7 @@ pub(super) fn class_of_char(point: u32) -> Class {
     let point = point as usize;
     let page = 2 * (point / PAGE);
     let place = usize::from(u16::from_le_bytes([TABLE[page], TABLE[page + 1]]));
-    Class::numbered(TABLE[2 * PAGES + place * PAGE + point % PAGE])
+    Class::numbered(TABLE[2 * PAGE_COUNT + place * PAGE + point % PAGE])
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
             assert_eq!(class_of_char(c.into()), all[c as usize], "{c:?}");
             if c.is_ascii() {
                 assert_eq!(
-                    (of_ascii(c as u8), of_any(c as u8)),
+                    (class_of_ascii(c as u8), class_of_byte(c as u8)),
                     (class_of_char(c.into()), Some(class_of_char(c.into())))
                 );
             }

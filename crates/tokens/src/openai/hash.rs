@@ -28,11 +28,11 @@ pub(super) fn step(state: u64, word: u128) -> u64 {
 }
 
 /// The maximum length in bytes of a short text, which is hashed as one 64-bit number.
-pub(super) const SHORT: usize = 8;
+pub(super) const MAX_SHORT_BYTES: usize = 8;
 
 /// Hashes a short text, given as a number.
 #[inline]
-pub(super) fn of_short(word: u64, length: usize) -> u64 {
+pub(super) fn hash_short(word: u64, length: usize) -> u64 {
     // The length is a part of the hash, so that trailing zero bytes change it.
     let mixed = (word ^ (length as u64) << 59 ^ length as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -41,8 +41,8 @@ pub(super) fn of_short(word: u64, length: usize) -> u64 {
 
 /// Hashes a text of any length.
 pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
-    if bytes.len() <= SHORT {
-        return of_short(word(bytes) as u64, bytes.len());
+    if bytes.len() <= MAX_SHORT_BYTES {
+        return hash_short(word(bytes) as u64, bytes.len());
     }
     let (steps, tail) = bytes.as_chunks::<STEP>();
     let state = steps.iter().fold(0, |state, chunk| step(state, u128::from_le_bytes(*chunk)));
@@ -50,11 +50,11 @@ pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
 }
 
 /// The number of slots of the filter, as a power of 2. A slot has two bits about the texts with its hash.
-pub(super) const KNOWN_BITS: u32 = 22;
+pub(super) const FILTER_BITS: u32 = 22;
 
 /// Returns the filter slot of a hash.
 #[inline]
-pub(super) fn known(hash: u64) -> usize {
+pub(super) fn filter_slot(hash: u64) -> usize {
     // The high bits of the hash select the slot in the token table, so the filter uses lower ones.
-    (hash >> 14) as usize & ((1 << KNOWN_BITS) - 1)
+    (hash >> 14) as usize & ((1 << FILTER_BITS) - 1)
 }

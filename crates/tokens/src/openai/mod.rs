@@ -57,7 +57,7 @@ impl Encoding {
     /// Loads the table into memory, once per process, so that the first plan does not wait for page faults.
     pub(super) fn load(self) {
         static LOADED: [Once; 2] = [const { Once::new() }; 2];
-        LOADED[self as usize].call_once(|| self.vocabulary().touch());
+        LOADED[self as usize].call_once(|| self.vocabulary().load_pages());
     }
 
     pub(super) fn count(self, text: &str) -> u64 {

@@ -58,7 +58,7 @@ impl<'t> Pieces<'t> {
     fn plain_word(&self) -> Option<usize> {
         let word = u128::from_le_bytes(*self.text.as_bytes().get(self.at..)?.first_chunk()?);
         let byte = |at: u32| (word >> (8 * at)) as u8;
-        let prefix = u32::from(match classes::of_any(byte(0)) {
+        let prefix = u32::from(match classes::class_of_byte(byte(0)) {
             Some(Upper | Lower) => false,
             // In `cl100k_base` an apostrophe may begin a contraction, which the general path handles.
             Some(Other | Blank) if self.pattern == Pattern::O200k || byte(0) != b'\'' => true,
@@ -84,7 +84,7 @@ impl<'t> Pieces<'t> {
         let low = |byte: u8| u32::from(byte & 0x3f);
         // The text is valid UTF-8, so the first byte gives the length of the character.
         Some(match *rest {
-            [a, ..] if a.is_ascii() => (classes::of_ascii(a), at + 1),
+            [a, ..] if a.is_ascii() => (classes::class_of_ascii(a), at + 1),
             [a @ ..0xe0, b, ..] => (classes::class_of_char(u32::from(a & 0x1f) << 6 | low(b)), at + 2),
             [a @ ..0xf0, b, c, ..] => {
                 (classes::class_of_char(u32::from(a & 0xf) << 12 | low(b) << 6 | low(c)), at + 3)

@@ -66,7 +66,7 @@ impl Recent {
         let key = word | (length as u128) << 120;
         // A short hash covers 64 bits: the upper half is folded in. The shift is not a multiple of 8, so that
         // equal bytes of the two halves do not cancel each other.
-        let hash = hash::of_short(word as u64 ^ (word >> 57) as u64, length);
+        let hash = hash::hash_short(word as u64 ^ (word >> 57) as u64, length);
         let place = (hash >> (64 - PLACES.ilog2())) as usize;
         let [newer, older] = self.entries.get(place).copied().unwrap_or_default();
         if newer & PIECE == key {

@@ -59,9 +59,9 @@ impl Key {
     /// Builds the key of `length` bytes from `from` on.
     #[inline]
     fn new(text: &[u8], from: usize, length: usize) -> Self {
-        if length <= hash::SHORT {
+        if length <= hash::MAX_SHORT_BYTES {
             let word = short_word(text, from, length);
-            return Self { hash: hash::of_short(word, length), first: u128::from(word), length };
+            return Self { hash: hash::hash_short(word, length), first: u128::from(word), length };
         }
         let first = first_word(text, from, length);
         let hash = match length {
@@ -97,7 +97,7 @@ fn first_word(text: &[u8], from: usize, length: usize) -> u128 {
 pub(super) struct Scratch {
     path: Vec<u32>,
     dead: Vec<u64>,
-    met: Met,
+    pairs: PairCache,
 }
 
 impl Vocabulary {
@@ -108,13 +108,13 @@ impl Vocabulary {
         }
         let (tokens, slot_bits) = (number(table, 0), number(table, 4));
         let (records, rest) = table.split_at(64).1.split_at(16 * tokens);
-        let (known, rest) = rest.split_at(1 << (hash::KNOWN_BITS - 2));
+        let (known, rest) = rest.split_at(1 << (hash::FILTER_BITS - 2));
         let (slots, bytes) = rest.split_at(16 << slot_bits);
         Self { tokens: records, known, slots, bytes, slot_bits: slot_bits as u32 }
     }
 
     /// Reads one byte of every page, so that the system loads the table.
-    pub(super) fn touch(&self) {
+    pub(super) fn load_pages(&self) {
         /// The size of a page in bytes, or a divisor of it.
         const PAGE: usize = 4_096;
         let parts = [self.known, self.slots, self.bytes, self.tokens];
@@ -141,11 +141,11 @@ impl Vocabulary {
     #[inline]
     fn find(&self, text: &[u8], from: usize, length: usize) -> Option<u32> {
         let key = Key::new(text, from, length);
-        (length <= LONGEST).then(|| self.find_key(key, text, from)).flatten()
+        (length <= LONGEST).then(|| self.find_by_key(key, text, from)).flatten()
     }
 
     #[inline]
-    fn find_key(&self, key: Key, text: &[u8], from: usize) -> Option<u32> {
+    fn find_by_key(&self, key: Key, text: &[u8], from: usize) -> Option<u32> {
         let Key { hash, first, length } = key;
         let wanted = first & low(INLINE) | (length as u128) << (8 * INLINE);
         let mask = (1 << self.slot_bits) - 1;
@@ -178,8 +178,8 @@ impl Vocabulary {
     /// Looks a hash up in the filter. Returns true for "a token may begin with such a text" and for "such a
     /// text may be a token". False positives occur; false negatives do not.
     #[inline]
-    fn known(&self, hash: u64) -> (bool, bool) {
-        let place = hash::known(hash);
+    fn filter_bits(&self, hash: u64) -> (bool, bool) {
+        let place = hash::filter_slot(hash);
         let bits = self.known.get(place / 4).map_or(3, |byte| byte >> (place % 4 * 2));
         (bits & 1 == 1, bits & 2 == 2)
     }
@@ -199,7 +199,7 @@ impl Vocabulary {
                 state = hash::step(state, first_word(text, step, hash::STEP));
                 step += hash::STEP;
             }
-            let key = if length <= hash::SHORT {
+            let key = if length <= hash::MAX_SHORT_BYTES {
                 Key::new(text, from, length)
             } else {
                 let tail = first_word(text, step, from + length - step);
@@ -207,7 +207,7 @@ impl Vocabulary {
                 Key { hash: hash::finish(state, tail, length), first, length }
             };
             // Every single byte is a token and begins longer ones, so the filter is skipped.
-            let (begins, is_one) = if length == 1 { (true, true) } else { self.known(key.hash) };
+            let (begins, is_one) = if length == 1 { (true, true) } else { self.filter_bits(key.hash) };
             if !begins {
                 break;
             }
@@ -216,7 +216,7 @@ impl Vocabulary {
                 count += 1;
             }
         }
-        let found = |key: Key| self.find_key(key, text, from);
+        let found = |key: Key| self.find_by_key(key, text, from);
         let newest = (count.saturating_sub(8)..count).rev().find_map(|at| found(maybe[at % 8]));
         newest.or_else(|| {
             (1..LONGEST.min(end - from)).rev().find_map(|length| found(Key::new(text, from, length)))
@@ -228,7 +228,7 @@ impl Vocabulary {
     /// token first. A position from which no token continues is marked as dead and never tried again, so the
     /// time is linear in the piece.
     pub(super) fn merge(&self, text: &[u8], piece: Range<usize>, scratch: &mut Scratch) -> u64 {
-        let Scratch { path, dead, met } = scratch;
+        let Scratch { path, dead, pairs } = scratch;
         path.clear();
         dead.clear();
         dead.resize(piece.len() / 64 + 1, 0);
@@ -240,7 +240,7 @@ impl Vocabulary {
             while let Some(token) = next {
                 let (word, mask) = bit(from + self.token(token).length());
                 if dead[word] & mask == 0
-                    && last.is_none_or(|last| self.may_meet(text, from, last, token, met))
+                    && last.is_none_or(|last| self.can_be_adjacent(text, from, last, token, pairs))
                 {
                     break;
                 }
@@ -268,20 +268,27 @@ impl Vocabulary {
     /// Returns true if two tokens can be adjacent, with their border at `border`. They cannot if a merge
     /// across the border comes before a merge that built one of them. The check goes backwards: it splits the
     /// token that was merged last, until two bytes remain.
-    fn may_meet(&self, text: &[u8], border: usize, left: u32, right: u32, met: &mut Met) -> bool {
-        met.or_ask(left, right, || self.meet(text, border, left, right))
+    fn can_be_adjacent(
+        &self,
+        text: &[u8],
+        border: usize,
+        left: u32,
+        right: u32,
+        pairs: &mut PairCache,
+    ) -> bool {
+        pairs.get_or_check(left, right, || self.check_adjacent(text, border, left, right))
     }
 
     /// Checks a pair without the cache, in time linear in the number of merges of both tokens.
-    fn meet(&self, text: &[u8], border: usize, mut left: u32, mut right: u32) -> bool {
+    fn check_adjacent(&self, text: &[u8], border: usize, mut left: u32, mut right: u32) -> bool {
         // A merge with this id or a later one comes too late to join the two parts. Ids are merge ranks.
         let mut too_late = NONE;
         let (mut before, mut after) = (self.token(left), self.token(right));
         loop {
             let from = border - before.length();
             let key = Key::new(text, from, before.length() + after.length());
-            if self.known(key.hash).1
-                && self.find_key(key, text, from).is_some_and(|joined| joined < too_late)
+            if self.filter_bits(key.hash).1
+                && self.find_by_key(key, text, from).is_some_and(|joined| joined < too_late)
             {
                 return false;
             }
@@ -341,13 +348,13 @@ impl Token {
 
 /// A cache of recent results of the pair check. A missing pair is checked again.
 #[derive(Debug)]
-struct Met(Box<[u64]>);
+struct PairCache(Box<[u64]>);
 
-impl Met {
+impl PairCache {
     /// The number of entries, a power of two: 64 kB per thread and encoding.
     const ENTRIES: usize = 1 << 13;
 
-    fn or_ask(&mut self, left: u32, right: u32, ask: impl FnOnce() -> bool) -> bool {
+    fn get_or_check(&mut self, left: u32, right: u32, ask: impl FnOnce() -> bool) -> bool {
         // The pair never is 0, the value of an empty entry. The lowest bit is the answer.
         let pair = (u64::from(left) << 32 | u64::from(right) << 2) + 2;
         let place = (pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::ENTRIES.ilog2())) as usize;
@@ -363,7 +370,7 @@ impl Met {
     }
 }
 
-impl Default for Met {
+impl Default for PairCache {
     fn default() -> Self {
         Self(vec![0; Self::ENTRIES].into_boxed_slice())
     }

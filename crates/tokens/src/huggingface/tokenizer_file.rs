@@ -117,13 +117,13 @@ impl<'de> Deserialize<'de> for Vocabulary {
 impl Form {
     /// Parses the file. Returns an error message if the file cannot be used.
     pub(super) fn read(json: &str) -> Result<Self, String> {
-        let form: Self = serde_json::from_str(json)
+        let tokenizer_file: Self = serde_json::from_str(json)
             .map_err(|error| format!("{error}; expected a tokenizer.json of Hugging Face"))?;
-        match form.model.dropout.filter(|dropout| *dropout > 0.0) {
+        match tokenizer_file.model.dropout.filter(|dropout| *dropout > 0.0) {
             Some(dropout) => Err(format!(
                 "its model drops merges at random (`dropout` {dropout}); counts would not repeat"
             )),
-            None => Ok(form),
+            None => Ok(tokenizer_file),
         }
     }
 
