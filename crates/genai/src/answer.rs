@@ -10,7 +10,7 @@ const LONGEST: usize = 4_194_304;
 /// Returns the text of an answer that came with a success status. Returns an error if the body contains an
 /// error, or if the answer was withheld, is empty, is a tool call or is too long.
 pub(super) fn text(answer: &ChatResponse) -> Result<String, Failure> {
-    if let Some(failure) = answer.captured_raw_body.as_ref().and_then(Failure::of_body) {
+    if let Some(failure) = answer.captured_raw_body.as_ref().and_then(Failure::from_body) {
         return Err(failure);
     }
     let stop = answer.stop_reason.as_ref();

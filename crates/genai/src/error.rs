@@ -42,7 +42,7 @@ impl Error {
 
     /// Returns true if nothing was archived, so that a compaction without a summary can take its
     /// place.
-    pub(crate) fn leaves_the_log(&self) -> bool {
+    pub(crate) fn is_log_unchanged(&self) -> bool {
         match &*self.0 {
             Repr::Cancelled | Repr::Summariser { .. } => true,
             Repr::Core(error) => {

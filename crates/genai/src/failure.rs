@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::error::Error as _;
 
 /// The maximum length in characters of a provider's message in an error.
-const SAID: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 200;
 /// The number of consecutive words that count as a quotation if they also occur in the prompt.
 const ECHO_WORDS: usize = 4;
 /// The minimum length in bytes of a single word that counts as a quotation.
@@ -18,21 +18,21 @@ const KEY: usize = 8;
 #[derive(Debug)]
 pub(super) struct Failure {
     /// The failure in this crate's own words.
-    what: String,
+    summary: String,
     /// The provider's message, unchanged. It may quote anything that was sent.
-    said: String,
+    provider_message: String,
     /// True if the prompt is too long, so that a smaller request is worth sending.
     overflow: bool,
 }
 
 impl Failure {
-    pub(super) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), said: String::new(), overflow: false }
+    pub(super) fn new(summary: impl Into<String>) -> Self {
+        Self { summary: summary.into(), provider_message: String::new(), overflow: false }
     }
 
     /// Creates a failure because the prompt is too long.
-    pub(super) fn overflow(what: impl Into<String>) -> Self {
-        Self { overflow: true, ..Self::new(what) }
+    pub(super) fn overflow(summary: impl Into<String>) -> Self {
+        Self { overflow: true, ..Self::new(summary) }
     }
 
     /// Converts an error of the client library. Its own texts are used only if they cannot contain the
@@ -40,25 +40,27 @@ impl Failure {
     pub(super) fn from_error(error: genai::Error) -> Self {
         match error {
             genai::Error::WebModelCall { webc_error, .. }
-            | genai::Error::WebAdapterCall { webc_error, .. } => Self::of_call(webc_error),
-            genai::Error::HttpError { status, body, .. } => Self::of_status(status.as_u16(), &status, &body),
+            | genai::Error::WebAdapterCall { webc_error, .. } => Self::from_call(webc_error),
+            genai::Error::HttpError { status, body, .. } => {
+                Self::from_status(status.as_u16(), &status, &body)
+            }
             // The library's message for this error contains the whole request.
-            genai::Error::ChatResponseGeneration { response_body, .. } => Self::of_body(&response_body)
+            genai::Error::ChatResponseGeneration { response_body, .. } => Self::from_body(&response_body)
                 .unwrap_or_else(|| Self::new("the reply is not in the wire format of this provider")),
             genai::Error::ChatResponse { body, .. } => {
-                Self::of_body(&body).unwrap_or_else(|| Self::new("the reply holds no text"))
+                Self::from_body(&body).unwrap_or_else(|| Self::new("the reply holds no text"))
             }
-            genai::Error::Resolver { resolver_error, .. } => Self::of_key(resolver_error),
+            genai::Error::Resolver { resolver_error, .. } => Self::from_key(resolver_error),
             genai::Error::Internal(_) => Self::new("the URL cannot be used"),
             genai::Error::ClientBuildFail { cause } => {
-                Self { said: cause, ..Self::new("no HTTP client could be made") }
+                Self { provider_message: cause, ..Self::new("no HTTP client could be made") }
             }
             _ => Self::new("the request could not be made"),
         }
     }
 
     /// Converts an error of the key lookup. It names the environment variable, never a value.
-    pub(super) fn of_key(error: resolver::Error) -> Self {
+    pub(super) fn from_key(error: resolver::Error) -> Self {
         Self::new(match error {
             resolver::Error::ApiKeyEnvNotFound { env_name } => {
                 format!("there is no API key, neither given nor in the variable {env_name}")
@@ -68,38 +70,38 @@ impl Failure {
     }
 
     /// Converts an error of the HTTP layer.
-    fn of_call(error: webc::Error) -> Self {
+    fn from_call(error: webc::Error) -> Self {
         match error {
             webc::Error::ResponseFailedStatus { status, body, .. } => {
-                Self::of_status(status.as_u16(), &status, &body)
+                Self::from_status(status.as_u16(), &status, &body)
             }
             webc::Error::ResponseFailedNotJson { content_type, .. } => {
-                Self { said: content_type, ..Self::new("the reply is not JSON") }
+                Self { provider_message: content_type, ..Self::new("the reply is not JSON") }
             }
             webc::Error::ResponseFailedInvalidJson { .. } => Self::new("the reply is not complete JSON"),
             webc::Error::Reqwest(error) => {
                 let decoded = error.is_body() || error.is_decode();
-                let what = if decoded { "the reply was cut off" } else { "the connection failed" };
+                let summary = if decoded { "the reply was cut off" } else { "the connection failed" };
                 // The URL may contain a key.
                 let error = error.without_url();
-                let mut said = error.to_string();
+                let mut provider_message = error.to_string();
                 // The outer error only names the operation; the reason, such as a refused connection, is in
                 // its sources.
                 let mut source = error.source();
                 while let Some(cause) = source {
-                    said = format!("{said}: {cause}");
+                    provider_message = format!("{provider_message}: {cause}");
                     source = cause.source();
                 }
-                Self { said, ..Self::new(what) }
+                Self { provider_message, ..Self::new(summary) }
             }
             webc::Error::JsonValueExt(_) => Self::new("the reply is not in the wire format of this provider"),
         }
     }
 
     /// Converts an HTTP error status and its body.
-    fn of_status(code: u16, status: &impl ToString, body: &str) -> Self {
+    fn from_status(code: u16, status: &impl ToString, body: &str) -> Self {
         let json: Option<Value> = serde_json::from_str(body).ok();
-        let said = match &json {
+        let provider_message = match &json {
             Some(json) => message(json).unwrap_or_default(),
             // An HTML page for people, not a message.
             None if body.trim_start().starts_with('<') => String::new(),
@@ -107,18 +109,18 @@ impl Failure {
         };
         // 413: the request is too large for the provider or for a proxy.
         let overflow = is_context_overflow(body) || code == 413;
-        Self { what: format!("HTTP {}", status.to_string()), said, overflow }
+        Self { summary: format!("HTTP {}", status.to_string()), provider_message, overflow }
     }
 
     /// Returns the error in the body of an answer, or `None` if the body has none.
-    pub(super) fn of_body(body: &Value) -> Option<Self> {
+    pub(super) fn from_body(body: &Value) -> Option<Self> {
         // Some gateways report a failure inside of a choice, with HTTP status 200.
         let error = ["/error", "/choices/0/error"]
             .into_iter()
             .find_map(|at| body.pointer(at).filter(|error| is_error(error)))?;
-        let said = message(error).unwrap_or_default();
+        let provider_message = message(error).unwrap_or_default();
         let overflow = is_context_overflow(&error.to_string());
-        Some(Self { what: "the reply is an error".to_owned(), said, overflow })
+        Some(Self { summary: "the reply is an error".to_owned(), provider_message, overflow })
     }
 
     pub(super) fn is_overflow(&self) -> bool {
@@ -128,14 +130,14 @@ impl Failure {
     /// Returns the message for people. It contains the provider's message only if that does not quote the
     /// prompt.
     pub(super) fn detail(&self, key: &str, prompt: &[Message]) -> String {
-        let what = &self.what;
-        let said = without_keys(&self.said, key);
-        match said.as_str() {
-            "" => what.clone(),
-            said if repeats(said, prompt) => {
-                format!("{what} (its text quotes the prompt and is not shown)")
+        let summary = &self.summary;
+        let provider_message = redact_key(&self.provider_message, key);
+        match provider_message.as_str() {
+            "" => summary.clone(),
+            provider_message if quotes_prompt(provider_message, prompt) => {
+                format!("{summary} (its text quotes the prompt and is not shown)")
             }
-            said => format!("{what}: {said}"),
+            provider_message => format!("{summary}: {provider_message}"),
         }
     }
 }
@@ -154,28 +156,31 @@ fn message(body: &Value) -> Option<String> {
 }
 
 /// Returns the beginning of a text on one line. Words that look like keys are replaced by `[key]`.
-fn without_keys(said: &str, key: &str) -> String {
+fn redact_key(provider_message: &str, key: &str) -> String {
     // Replaces the caller's key before the split into words: it may be part of a longer word.
-    let said = if key.len() < KEY { said.to_owned() } else { said.replace(key, "[key]") };
+    let provider_message =
+        if key.len() < KEY { provider_message.to_owned() } else { provider_message.replace(key, "[key]") };
     let bare = |word: &str| {
         let start = word.trim_start_matches(|c: char| !c.is_alphanumeric());
         ["sk-", "AIza"].iter().any(|prefix| start.starts_with(prefix))
     };
-    let words = said.split_whitespace().map(|word| if bare(word) { "[key]" } else { word });
+    let words = provider_message.split_whitespace().map(|word| if bare(word) { "[key]" } else { word });
     let line = words.collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SAID) {
+    match line.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}...", &line[..end]),
         None => line,
     }
 }
 
 /// Returns true if a provider's message quotes the prompt: 4 words in a row, or one word of 20 bytes or more.
-fn repeats(said: &str, prompt: &[Message]) -> bool {
+fn quotes_prompt(provider_message: &str, prompt: &[Message]) -> bool {
     // White space is normalized on both sides: providers quote prompts with other line breaks. Complexity:
     // the runs of a message times the length of the prompt.
-    let said: Vec<&str> = said.split_whitespace().collect();
-    let mut runs: Vec<String> = said.windows(ECHO_WORDS).map(|words| words.join(" ")).collect();
-    runs.extend(said.iter().filter(|word| word.len() >= ECHO_BYTES).map(|word| (*word).to_owned()));
+    let provider_message: Vec<&str> = provider_message.split_whitespace().collect();
+    let mut runs: Vec<String> = provider_message.windows(ECHO_WORDS).map(|words| words.join(" ")).collect();
+    runs.extend(
+        provider_message.iter().filter(|word| word.len() >= ECHO_BYTES).map(|word| (*word).to_owned()),
+    );
     prompt.iter().flat_map(Message::texts).any(|text| {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         runs.iter().any(|run| text.contains(run.as_str()))
@@ -188,7 +193,7 @@ mod tests {
     use serde_json::json;
 
     fn detail(body: &Value, key: &str, prompt: &[Message]) -> String {
-        Failure::of_status(401, &"401 Unauthorized", &body.to_string()).detail(key, prompt)
+        Failure::from_status(401, &"401 Unauthorized", &body.to_string()).detail(key, prompt)
     }
 
     #[test]
@@ -215,21 +220,21 @@ mod tests {
         for body in [json!({"error": "no"}), json!({"error": {"message": "no"}}), json!("no")] {
             assert_eq!(detail(&body, "", &[]), "HTTP 401 Unauthorized: no");
         }
-        let page = Failure::of_status(502, &"502 Bad Gateway", "<html>Bad</html>");
+        let page = Failure::from_status(502, &"502 Bad Gateway", "<html>Bad</html>");
         assert_eq!(page.detail("", &[]), "HTTP 502 Bad Gateway");
-        let long = Failure::of_status(500, &"500", &"ü ".repeat(500)).detail("", &[]);
+        let long = Failure::from_status(500, &"500", &"ü ".repeat(500)).detail("", &[]);
         assert!(long.chars().count() < 220 && long.ends_with("..."), "{long}");
-        assert!(Failure::of_body(&json!({"error": null, "choices": []})).is_none());
+        assert!(Failure::from_body(&json!({"error": null, "choices": []})).is_none());
     }
 
     #[test]
     fn too_long_is_known_by_status_or_wording() {
-        let overflows = |code, body: &str| Failure::of_status(code, &"", body).is_overflow();
+        let overflows = |code, body: &str| Failure::from_status(code, &"", body).is_overflow();
         assert!(overflows(413, ""));
         assert!(overflows(400, r#"{"error":{"code":"context_length_exceeded"}}"#));
         assert!(!overflows(429, "Rate limit reached: too many tokens per minute"));
         assert!(
-            Failure::of_body(&json!({"error": {"message": "prompt is too long"}})).unwrap().is_overflow()
+            Failure::from_body(&json!({"error": {"message": "prompt is too long"}})).unwrap().is_overflow()
         );
     }
 }

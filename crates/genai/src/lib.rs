@@ -215,7 +215,7 @@ impl Summariser {
             return Ok(manager.compactor().compact_without_model(log, job)?);
         }
         let answer = self.summarise(job).await;
-        self.settle(manager, log, job, answer)
+        self.apply_or_compact(manager, log, job, answer)
     }
 
     /// Compacts like [`Summariser::compact`], unless the future `cancel` completes first, such as a token, a
@@ -247,12 +247,12 @@ impl Summariser {
             log.compaction_failed();
             return Err(Error::new(Repr::Cancelled));
         };
-        self.settle(manager, log, job, answer)
+        self.apply_or_compact(manager, log, job, answer)
     }
 
     /// Applies a summary, or compacts without one. A compaction without a summary is a success, so the
     /// failure of the model is not recorded in the log.
-    fn settle(
+    fn apply_or_compact(
         &self,
         manager: &ContextWindowManager,
         log: &mut Conversation,
@@ -263,7 +263,7 @@ impl Summariser {
             Ok(manager.compactor().archive_by(log, job, CompactionKind::Summary, Some(summary))?)
         });
         match applied {
-            Err(error) if error.leaves_the_log() => {
+            Err(error) if error.is_log_unchanged() => {
                 tracing::warn!(target: "context_window::tokens", model = self.model, %error, "compacting without a summary");
                 Ok(manager.compactor().compact_without_model(log, job)?)
             }
@@ -285,7 +285,7 @@ impl Summariser {
         let client = Client::builder().with_reqwest(http).build().map_err(Failure::from_error)?;
         let target =
             self.provider.target(&client, &self.model, self.url.as_deref(), self.key.as_deref()).await?;
-        let key = target.auth.single_key_value().map_err(Failure::of_key)?;
+        let key = target.auth.single_key_value().map_err(Failure::from_key)?;
         Ok((client, target, key))
     }
 

@@ -21,7 +21,7 @@ pub(super) fn request(job: &CompactionRequest, provider: Provider) -> ChatReques
     for (at, message) in prompt.messages.iter().enumerate() {
         match message.role() {
             Role::Tool => push_result(&mut sent, message, provider),
-            Role::Assistant => sent.extend(said(message, provider)),
+            Role::Assistant => sent.extend(assistant_message(message, provider)),
             // For these two providers the library moves every instruction to the front. A later one keeps its
             // place as a note of the user.
             role if role.instructs()
@@ -34,7 +34,7 @@ pub(super) fn request(job: &CompactionRequest, provider: Provider) -> ChatReques
             _ => sent.push(ChatMessage::user(named(message))),
         }
     }
-    let tools = declared(&prompt.tools, provider);
+    let tools = declared_tools(&prompt.tools, provider);
     let request = ChatRequest::new(sent);
     // An empty list of tools is an error at some providers.
     if tools.is_empty() { request } else { request.with_tools(tools) }
@@ -56,16 +56,16 @@ pub(super) fn options(job: &CompactionRequest, provider: Provider) -> ChatOption
 }
 
 /// Converts an assistant message. Returns `None` if it has neither text nor calls.
-fn said(message: &Message, provider: Provider) -> Option<ChatMessage> {
+fn assistant_message(message: &Message, provider: Provider) -> Option<ChatMessage> {
     let text = text_of(message);
     let text = (!text.is_empty()).then_some(ContentPart::Text(text));
-    let calls = message.tool_calls().iter().map(|call| ContentPart::ToolCall(called(call, provider)));
+    let calls = message.tool_calls().iter().map(|call| ContentPart::ToolCall(tool_call(call, provider)));
     let parts: Vec<ContentPart> = text.into_iter().chain(calls).collect();
     (!parts.is_empty()).then(|| ChatMessage::assistant(MessageContent::from_parts(parts)))
 }
 
 /// Converts a tool call. Invalid JSON is sent as a string, so that the model still sees its arguments.
-fn called(call: &ToolCall, provider: Provider) -> chat::ToolCall {
+fn tool_call(call: &ToolCall, provider: Provider) -> chat::ToolCall {
     let arguments = match serde_json::from_str(&call.arguments) {
         Ok(arguments) => arguments,
         Err(_) if call.arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
@@ -100,7 +100,7 @@ fn push_result(sent: &mut Vec<ChatMessage>, message: &Message, provider: Provide
 }
 
 /// Converts the tools that the application runs. Tools that the provider runs are not declared.
-fn declared(tools: &[Tool], provider: Provider) -> Vec<chat::Tool> {
+fn declared_tools(tools: &[Tool], provider: Provider) -> Vec<chat::Tool> {
     let own = tools.iter().filter(|tool| tool.hosted.is_none());
     own.map(|tool| {
         let schema = serde_json::from_str(&tool.schema).ok().filter(Value::is_object);

@@ -16,7 +16,7 @@ const PLACE: &str = "address of a store";
 
 impl Address {
     /// Returns true if the text is the address of a store rather than the name of a file.
-    pub(super) fn is_one(text: &str) -> bool {
+    pub(super) fn is_address(text: &str) -> bool {
         let begins =
             |scheme: &&str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
         ["sqlite:", "postgres://", "postgresql://"].iter().any(begins)
@@ -55,7 +55,7 @@ impl Address {
                 _ => Ok(Self::Sqlite(path.into())),
             };
         }
-        if Self::is_one(text) {
+        if Self::is_address(text) {
             // The driver accepts only a lower-case scheme.
             return Ok(Self::Postgres(format!("{}:{rest}", scheme.to_ascii_lowercase())));
         }
@@ -86,8 +86,11 @@ mod tests {
                 assert!(!error.to_string().contains("secret"), "{error}");
             }
             assert_eq!(parsed.ok(), expected, "{text}");
-            assert_eq!(Address::is_one(text), text.starts_with("sqlite:") || text.starts_with("postgres:"));
-            assert_eq!(Address::is_one(&text.to_uppercase()), Address::is_one(text));
+            assert_eq!(
+                Address::is_address(text),
+                text.starts_with("sqlite:") || text.starts_with("postgres:")
+            );
+            assert_eq!(Address::is_address(&text.to_uppercase()), Address::is_address(text));
         }
     }
 }

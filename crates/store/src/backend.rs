@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// The row of a session.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct SessionRow {
     /// The session's key in the database. A session that is deleted and created again has another key.
     pub(super) key: i64,
     /// The number of its entries, which is also the number of the next entry.
@@ -29,7 +29,7 @@ pub(super) struct Head {
 
 /// A writer's last known state of a session.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct KnownState {
     /// The session's key in the database. `None` if the writer has not read the session.
     pub(super) key: Option<i64>,
     /// The number of its entries.
@@ -47,14 +47,14 @@ pub(super) enum Columns {
 
 /// The outcome of an append.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Written {
-    Yes,
+pub(super) enum AppendOutcome {
+    Appended,
     /// Nothing was written. The session has this number of entries instead of the expected number.
-    No(u64),
+    Conflict(u64),
 }
 
 /// A callback that receives the rows of a session in order.
-pub(super) type Each<'a> = dyn FnMut(&Head, Row) -> Result<(), Error> + 'a;
+pub(super) type RowCallback<'a> = dyn FnMut(&SessionRow, Row) -> Result<(), Error> + 'a;
 
 pub(super) trait Backend: Send {
     /// Returns the name of the store for errors. It contains no password.
@@ -67,10 +67,10 @@ pub(super) trait Backend: Send {
 
     /// Appends to a session if its state is as the writer knows it. Creates the session if the writer expects
     /// no entries.
-    fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error>;
+    fn append(&mut self, id: &str, known: KnownState, batch: &Batch) -> Result<AppendOutcome, Error>;
 
     /// Returns the row of a session, or `None` if it does not exist.
-    fn head(&mut self, id: &str) -> Result<Option<Head>, Error>;
+    fn head(&mut self, id: &str) -> Result<Option<SessionRow>, Error>;
 
     /// Passes the rows of a session from entry `from` on to `each`, all from one snapshot. Returns `None` if
     /// the session does not exist.
@@ -79,12 +79,17 @@ pub(super) trait Backend: Send {
         id: &str,
         from: u64,
         columns: Columns,
-        each: &mut Each<'_>,
-    ) -> Result<Option<Head>, Error>;
+        each: &mut RowCallback<'_>,
+    ) -> Result<Option<SessionRow>, Error>;
 
     /// Passes the rows of these entries of a session to `each`. Entries never change, so they may be read
     /// later than the session's row.
-    fn rows(&mut self, head: &Head, entries: &[Range<u64>], each: &mut Each<'_>) -> Result<(), Error>;
+    fn rows(
+        &mut self,
+        head: &SessionRow,
+        entries: &[Range<u64>],
+        each: &mut RowCallback<'_>,
+    ) -> Result<(), Error>;
 
     /// Returns the row of one entry and the key of its session, or `None` if there is no such entry.
     fn row(&mut self, id: &str, n: u64) -> Result<Option<(i64, Row)>, Error>;

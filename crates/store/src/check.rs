@@ -1,7 +1,7 @@
 //! The check of a session: every entry is present, unchanged, and a valid successor of the entries before it.
 
 use super::{
-    backend::{Columns, Head},
+    backend::{Columns, SessionRow},
     entry::{Row, SentPrompt, SessionName},
     outline::Outline,
     reading::Reading,
@@ -42,16 +42,16 @@ impl<'a> Checking<'a> {
     }
 
     /// Checks the next row. Ignores rows after the first fault.
-    pub(super) fn take(&mut self, head: &Head, row: &Row) {
+    pub(super) fn push(&mut self, head: &SessionRow, row: &Row) {
         if self.faults.is_empty()
             && let Err(error) = self.entry(head, row)
         {
-            self.faults.push(self.reading.name.without(&error));
+            self.faults.push(self.reading.name.without_prefix(&error));
         }
     }
 
     /// Checks a row and applies its entry to the conversation.
-    fn entry(&mut self, head: &Head, row: &Row) -> Result<(), Error> {
+    fn entry(&mut self, head: &SessionRow, row: &Row) -> Result<(), Error> {
         let name = self.reading.name;
         let entry = self.reading.entry(head, row)?;
         let outline = row.outline.as_deref().map(|outline| Outline::read(row.n, outline)).transpose();
@@ -66,7 +66,7 @@ impl<'a> Checking<'a> {
     }
 
     /// Finishes the check after the last row. Compares the session's own row with the entries.
-    pub(super) fn done(mut self, head: &Head) -> SessionCheck {
+    pub(super) fn finish(mut self, head: &SessionRow) -> SessionCheck {
         let (name, messages) = (self.reading.name, self.log.messages().len() as u64);
         if self.faults.is_empty() {
             let counted = (head.messages != messages).then(|| {
@@ -77,9 +77,9 @@ impl<'a> Checking<'a> {
             let expected = (sent.and_then(|sent| sent.model.as_deref()), sent.map(|sent| sent.tokens));
             let listed = (listed != expected)
                 .then(|| name.fault("says another model or other tokens than its newest prompt has"));
-            let ends = self.reading.ends(head).err();
+            let ends = self.reading.check_end(head).err();
             let found = [ends, counted, listed].into_iter().flatten();
-            self.faults.extend(found.map(|error| name.without(&error)));
+            self.faults.extend(found.map(|error| name.without_prefix(&error)));
         }
         SessionCheck { entries: head.next, messages, faults: self.faults }
     }

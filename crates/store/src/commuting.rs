@@ -53,6 +53,6 @@ pub(super) fn topics(messages: u64, entries: &[LogEvent]) -> BTreeSet<Topic> {
 }
 
 /// Checks if `ours` can follow `theirs`: they have no topic in common.
-pub(super) fn commute(messages: u64, theirs: &[LogEvent], ours: &[LogEvent]) -> bool {
+pub(super) fn can_merge(messages: u64, theirs: &[LogEvent], ours: &[LogEvent]) -> bool {
     topics(messages, theirs).is_disjoint(&topics(messages, ours))
 }

@@ -4,7 +4,7 @@ use context_window::text::plain::short;
 
 /// A conflict between the number of entries that a writer expected and the number in the store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("session `{}`: {}; nothing was written", short(.session), self.standing())]
+#[error("session `{}`: {}; nothing was written", short(.session), self.describe())]
 #[non_exhaustive]
 pub struct Conflict {
     /// The id of the session.
@@ -18,7 +18,7 @@ pub struct Conflict {
 
 impl Conflict {
     /// Describes the conflict and the remedy.
-    fn standing(&self) -> String {
+    fn describe(&self) -> String {
         let Self { expected, found, .. } = self;
         match found {
             0 => format!(

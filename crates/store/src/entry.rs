@@ -69,7 +69,7 @@ impl SentPrompt {
     }
 
     /// Parses a stored entry and returns its sent prompt, or `None` for other entries.
-    pub(super) fn of_stored(n: u64, entry: &str) -> Option<Self> {
+    pub(super) fn from_stored(n: u64, entry: &str) -> Option<Self> {
         Self::from_entry(n, &serde_json::from_str(entry).ok()?, None)
     }
 }
@@ -123,14 +123,16 @@ impl Batch {
 pub(super) fn is_stored_as(ours: Entry<'_>, theirs: &LogEvent, row: &Row) -> bool {
     match (ours, theirs.message(), theirs.event()) {
         (Entry::Message(ours), Some(theirs), _) if ours.is_loaded() => ours == theirs,
-        (Entry::Message(ours), Some(_), _) => outline::is_of(ours, &row.sum),
-        (Entry::Event(ours), _, Some(theirs)) => forgotten(ours.clone()) == forgotten(theirs),
+        (Entry::Message(ours), Some(_), _) => outline::is_outline_of(ours, &row.sum),
+        (Entry::Event(ours), _, Some(theirs)) => {
+            without_derived_fields(ours.clone()) == without_derived_fields(theirs)
+        }
         _ => false,
     }
 }
 
 /// Returns the event without the details that only the newest prompt keeps.
-fn forgotten(mut event: Event) -> Event {
+fn without_derived_fields(mut event: Event) -> Event {
     if let Event::Sent { anchor, .. } = &mut event {
         anchor.forget_details();
     }
@@ -154,10 +156,10 @@ impl SessionName<'_> {
     }
 
     /// Returns the text of an error without the name of the session, for places that name it already.
-    pub(super) fn without(&self, error: &Error) -> String {
-        let said = error.to_string();
+    pub(super) fn without_prefix(&self, error: &Error) -> String {
+        let text = error.to_string();
         let named = self.fault("").to_string();
-        said.strip_prefix(&named).map_or(said.clone(), str::to_owned)
+        text.strip_prefix(&named).map_or(text.clone(), str::to_owned)
     }
 
     /// Returns an error about a damaged entry.

@@ -71,7 +71,7 @@ pub struct Journal {
 /// A record to write. Unlike [`Record`], it borrows messages from the conversation.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Written<'a> {
+enum LogRecord<'a> {
     ContextWindowLog(u32),
     Message(&'a Message),
     Event(StoredEvent),
@@ -107,7 +107,7 @@ impl Journal {
             (read.next, read.end as u64, read.missing_newline, read.truncated_tail);
         journal.written = read.log.lengths();
         journal.items = read.items;
-        journal.last = last_of(&read.log);
+        journal.last = last_checksums(&read.log);
         // The incomplete record is removed now, because the next record must start on a line of its own.
         if journal.truncated_tail.is_some() {
             let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync_all());
@@ -115,7 +115,7 @@ impl Journal {
         }
         // A new or empty file gets its first line at once, so that it is recognized as a log.
         if journal.next == 0 {
-            journal.append(&[Written::ContextWindowLog(VERSION)])?;
+            journal.append(&[LogRecord::ContextWindowLog(VERSION)])?;
         }
         if is_new {
             sync_folder(path).map_err(|error| journal.fault("its folder cannot be synced", &error))?;
@@ -144,7 +144,7 @@ impl Journal {
     #[doc(hidden)]
     pub fn begin(file: File, path: impl AsRef<Path>, log: &Conversation) -> Result<Self, Error> {
         let mut journal = Self::locked(file, path.as_ref())?;
-        journal.append(&[Written::ContextWindowLog(VERSION)])?;
+        journal.append(&[LogRecord::ContextWindowLog(VERSION)])?;
         journal.save(log)?;
         Ok(journal)
     }
@@ -164,15 +164,15 @@ impl Journal {
         // Entries are only ever appended, so a shorter conversation or another last entry means another
         // conversation.
         let is_shorter = lengths.0 < self.written.0 || lengths.1 < self.written.1;
-        if is_shorter || at_end(log, self.written) != self.last {
+        if is_shorter || checksums_at(log, self.written) != self.last {
             let detail = "holds another conversation, or more of this one; expected the conversation that was opened from it";
             return Err(self.error(detail));
         }
         let mut newest = self.items.clone();
-        let entries: Vec<Written<'_>> = log
+        let entries: Vec<LogRecord<'_>> = log
             .entries_from(self.written.0, self.written.1)
             .map(|entry| match entry {
-                Entry::Message(message) => Written::Message(message),
+                Entry::Message(message) => LogRecord::Message(message),
                 Entry::Event(event) => match sent_items(event) {
                     Some(items) => {
                         // Consecutive prompts usually begin alike: only the items after the shared beginning
@@ -180,9 +180,9 @@ impl Journal {
                         let same = newest.as_ref().map_or(0, |newest| newest.count_shared(&items));
                         let event = with_items(event.clone(), Some(items.without_first(same)));
                         newest = Some(items);
-                        Written::Sent(same, event.into())
+                        LogRecord::Sent(same, event.into())
                     }
-                    None => Written::Event(event.clone().into()),
+                    None => LogRecord::Event(event.clone().into()),
                 },
             })
             .collect();
@@ -191,7 +191,7 @@ impl Journal {
             return self.ensure_named();
         }
         self.append(&entries)?;
-        (self.written, self.items, self.last) = (lengths, newest, last_of(log));
+        (self.written, self.items, self.last) = (lengths, newest, last_checksums(log));
         Ok(())
     }
 
@@ -247,7 +247,7 @@ impl Journal {
     }
 
     /// Appends records in one synced write. On failure, removes the written part.
-    fn append(&mut self, records: &[Written<'_>]) -> Result<(), Error> {
+    fn append(&mut self, records: &[LogRecord<'_>]) -> Result<(), Error> {
         let mut text = String::new();
         if self.missing_newline {
             text.push('\n');
@@ -262,7 +262,7 @@ impl Journal {
             self.write_synced(text.as_bytes()).map_err(|error| format!("cannot be written: {error}"));
         // If the file lost its name during the write, the records are unreachable and must not be confirmed.
         if let Err(detail) = written.and_then(|()| self.check_name("nothing was confirmed")) {
-            return Err(self.take_back(&detail));
+            return Err(self.undo_write(&detail));
         }
         self.end += text.len() as u64;
         self.next += records.len() as u64;
@@ -287,7 +287,7 @@ impl Journal {
 
     /// Removes the records of a failed write, so that they do not appear later. Returns the error of the
     /// write. It also reports if the removal failed.
-    fn take_back(&mut self, detail: &str) -> Error {
+    fn undo_write(&mut self, detail: &str) -> Error {
         let taken = self.file.set_len(self.end).and_then(|()| self.file.sync_all());
         self.has_leftover = taken.is_err();
         match taken {
@@ -343,12 +343,12 @@ pub(crate) fn cannot_open(path: &Path, fault: &io::Error) -> Error {
 
 /// Returns checksums of the last message and the last event of a conversation. They identify the conversation
 /// on disk. The event's checksum ignores the items of its prompt.
-fn last_of(log: &Conversation) -> (Option<String>, Option<String>) {
-    at_end(log, log.lengths())
+fn last_checksums(log: &Conversation) -> (Option<String>, Option<String>) {
+    checksums_at(log, log.lengths())
 }
 
-/// Returns the checksums of [`last_of`] for a conversation cut to these numbers of messages and events.
-fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<String>, Option<String>) {
+/// Returns the checksums of [`last_checksums`] for a conversation cut to these numbers of messages and events.
+fn checksums_at(log: &Conversation, (messages, events): (usize, usize)) -> (Option<String>, Option<String>) {
     let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| checksum(n as u64, &json));
     let message = messages.checked_sub(1).and_then(|at| log.messages().get(at));
     let event =

@@ -79,7 +79,7 @@ impl Outline {
 }
 
 /// Checks if a message was created from the outline of the entry with this checksum.
-pub(super) fn is_of(message: &Message, sum: &str) -> bool {
+pub(super) fn is_outline_of(message: &Message, sum: &str) -> bool {
     message.sizes().is_some_and(|sizes| sizes.entry == number(sum))
 }
 

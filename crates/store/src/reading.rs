@@ -1,7 +1,7 @@
 //! The conversion of a session's rows into a conversation.
 
 use super::{
-    backend::Head,
+    backend::SessionRow,
     entry::{Row, SessionName},
     outline::{self, Outline},
 };
@@ -27,7 +27,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Advances to the next entry. Returns an error if the row is not the expected one.
-    fn counts(&mut self, head: &Head, row: &Row) -> Result<(), Error> {
+    fn count_row(&mut self, head: &SessionRow, row: &Row) -> Result<(), Error> {
         if row.n != self.next {
             return Err(self.name.damaged(self.next, "is missing"));
         }
@@ -40,8 +40,8 @@ impl<'a> Reading<'a> {
     }
 
     /// Returns the entry of a row. The newest prompt includes its items.
-    pub(super) fn entry(&mut self, head: &Head, row: &Row) -> Result<LogEvent, Error> {
-        self.counts(head, row)?;
+    pub(super) fn entry(&mut self, head: &SessionRow, row: &Row) -> Result<LogEvent, Error> {
+        self.count_row(head, row)?;
         let entry = self.name.entry(row)?;
         if entry.kind() != row.kind {
             return Err(self.name.damaged(row.n, format!("is no `{}`, as its column `kind` says", row.kind)));
@@ -57,23 +57,23 @@ impl<'a> Reading<'a> {
     }
 
     /// Returns a message without texts, built from its outline. Returns `None` for rows of events.
-    fn outlined(&mut self, head: &Head, row: &Row) -> Result<Option<Message>, Error> {
+    fn outlined(&mut self, head: &SessionRow, row: &Row) -> Result<Option<Message>, Error> {
         if row.kind != "message" {
             return Ok(None);
         }
-        self.counts(head, row)?;
+        self.count_row(head, row)?;
         let fault = |detail: &str| self.name.damaged(row.n, detail);
         let outline = row.outline.as_deref().ok_or_else(|| fault("has no outline"))?;
         let outline = Outline::read(row.n, outline).map_err(|detail| fault(&detail))?;
         let message = outline.into_message();
-        if !outline::is_of(&message, &row.sum) {
+        if !outline::is_outline_of(&message, &row.sum) {
             return Err(fault("its outline is that of another entry"));
         }
         Ok(Some(message))
     }
 
     /// Checks after the last row that no entries are missing.
-    pub(super) fn ends(&self, head: &Head) -> Result<(), Error> {
+    pub(super) fn check_end(&self, head: &SessionRow) -> Result<(), Error> {
         if self.next != head.next {
             return Err(self.name.damaged(self.next, format!("is missing; expected {} entries", head.next)));
         }
@@ -100,34 +100,34 @@ impl<'a> Loading<'a> {
     }
 
     /// Adds a whole entry.
-    pub(super) fn take(&mut self, head: &Head, row: &Row) -> Result<(), Error> {
+    pub(super) fn push(&mut self, head: &SessionRow, row: &Row) -> Result<(), Error> {
         let entry = self.reading.entry(head, row)?;
         let name = self.reading.name;
         self.log.apply_event(entry).map_err(|error| name.damaged(row.n, error))
     }
 
     /// Adds an entry. A message is added from its outline.
-    pub(super) fn take_outline(&mut self, head: &Head, row: &Row) -> Result<(), Error> {
+    pub(super) fn push_outline(&mut self, head: &SessionRow, row: &Row) -> Result<(), Error> {
         match self.reading.outlined(head, row)? {
             Some(message) => {
                 self.log.push(message);
                 Ok(())
             }
-            None => self.take(head, row),
+            None => self.push(head, row),
         }
     }
 
     /// Checks after the last row that no entries are missing.
-    pub(super) fn ends(&self, head: &Head) -> Result<(), Error> {
-        self.reading.ends(head)
+    pub(super) fn check_end(&self, head: &SessionRow) -> Result<(), Error> {
+        self.reading.check_end(head)
     }
 }
 
 /// The messages of a conversation whose texts are not loaded. Each has its entry number and its position,
 /// sorted by both.
-pub(super) struct Left(Vec<(u64, u32)>);
+pub(super) struct UnloadedMessages(Vec<(u64, u32)>);
 
-impl Left {
+impl UnloadedMessages {
     /// Finds all messages without loaded texts.
     pub(super) fn from_log(log: &Conversation) -> Self {
         let (mut left, mut position) = (Vec::new(), 0);
@@ -145,7 +145,7 @@ impl Left {
 
     /// Finds the messages without loaded texts that a plan may need: active messages, pinned ones, and those
     /// in the newest prompt.
-    pub(super) fn needed(log: &Conversation) -> Self {
+    pub(super) fn needed_by(log: &Conversation) -> Self {
         let items = log.anchor().and_then(Anchor::sent_items).unwrap_or_default();
         let held: BTreeSet<u32> = items.ids().filter_map(|id| log.position_of(id)).collect();
         let mut left = Self::from_log(log);
@@ -158,7 +158,7 @@ impl Left {
     }
 
     /// Returns the entry numbers as ranges of consecutive numbers.
-    pub(super) fn runs(&self) -> Vec<Range<u64>> {
+    pub(super) fn entry_ranges(&self) -> Vec<Range<u64>> {
         let mut runs: Vec<Range<u64>> = Vec::new();
         for (n, _) in &self.0 {
             match runs.last_mut() {
@@ -170,7 +170,12 @@ impl Left {
     }
 
     /// Replaces the outlined message of a row by the full message.
-    pub(super) fn put(&self, log: &mut Conversation, name: SessionName<'_>, row: &Row) -> Result<(), Error> {
+    pub(super) fn load_row(
+        &self,
+        log: &mut Conversation,
+        name: SessionName<'_>,
+        row: &Row,
+    ) -> Result<(), Error> {
         let entry = name.entry(row)?;
         // The list is sorted by entry number, so each lookup takes O(log n).
         let position = self.0.binary_search_by_key(&row.n, |(n, _)| *n).ok().map(|at| self.0[at].1);
@@ -178,7 +183,7 @@ impl Left {
             return Err(name.damaged(row.n, "is no message"));
         };
         // The session may have been deleted and created again since the outlines were read.
-        if !outline::is_of(log.message(position), &row.sum) {
+        if !outline::is_outline_of(log.message(position), &row.sum) {
             return Err(name.fault(format!(
                 "entry {}: is another message than the one that was loaded; the session was deleted and begun again",
                 row.n
@@ -196,5 +201,5 @@ impl Left {
 
 /// Returns an error if a message of the conversation is not loaded.
 pub(super) fn all_loaded(log: &Conversation) -> Result<(), Error> {
-    if Left::from_log(log).is_empty() { Ok(()) } else { Err(Error::new(Repr::NotLoaded)) }
+    if UnloadedMessages::from_log(log).is_empty() { Ok(()) } else { Err(Error::new(Repr::NotLoaded)) }
 }

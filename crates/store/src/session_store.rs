@@ -6,19 +6,19 @@ use context_window::{Conversation, conversation::Entry, events::LogEvent};
 use std::{fmt, path::Path};
 
 use crate::address::Address;
-use crate::backend::{Backend, Columns, Each, Forked, Head, Known, Written};
+use crate::backend::{AppendOutcome, Backend, Columns, Forked, KnownState, RowCallback, SessionRow};
 use crate::check::{Checking, SessionCheck};
 use crate::conflict::Conflict;
 use crate::entry::{Batch, Row, SessionName};
-use crate::reading::{Left, Loading, Reading};
+use crate::reading::{Loading, Reading, UnloadedMessages};
 use crate::summary::{ListOptions, SessionSummary};
 
 /// The maximum number of attempts for a change that other writers overtake. Each failed attempt means that
 /// another writer succeeded.
-const TRIES: u32 = 1_000;
+const MAX_TRIES: u32 = 1_000;
 
 /// A limit above the number of entries of any session, and within the integer range of both databases.
-const MOST_ENTRIES: u64 = 1 << 62;
+const MAX_ENTRIES: u64 = 1 << 62;
 
 /// The maximum length of a session id in bytes. Every database accepts it as an index key.
 const ID_BYTES: usize = 1_000;
@@ -100,7 +100,7 @@ impl SessionStore {
     /// Returns true if the text is the address of a store rather than the name of a file.
     #[must_use]
     pub fn is_address(text: &str) -> bool {
-        Address::is_one(text)
+        Address::is_address(text)
     }
 
     /// Appends all entries or none to a session with `expected` entries, and returns its new revision. If
@@ -125,20 +125,20 @@ impl SessionStore {
         expected: u64,
         events: impl IntoIterator<Item = LogEvent>,
     ) -> Result<u64, Error> {
-        self.append_to(id, Known { key: None, next: expected }, events)
+        self.append_to(id, KnownState { key: None, next: expected }, events)
     }
 
     /// Appends entries if the session is as the writer knows it.
     fn append_to(
         &mut self,
         id: &str,
-        known: Known,
+        known: KnownState,
         events: impl IntoIterator<Item = LogEvent>,
     ) -> Result<u64, Error> {
         check_id(id)?;
         let expected = known.next;
         // Larger numbers could overflow the integers of the databases.
-        if expected > MOST_ENTRIES {
+        if expected > MAX_ENTRIES {
             return Err(conflict(id, expected, self.next_of(id)?));
         }
         let batch = Batch::from_events(expected, events)?;
@@ -152,10 +152,10 @@ impl SessionStore {
     }
 
     /// Appends a batch. Returns the new revision, or a conflict.
-    fn write(&mut self, id: &str, known: Known, batch: &Batch) -> Result<u64, Error> {
+    fn write(&mut self, id: &str, known: KnownState, batch: &Batch) -> Result<u64, Error> {
         match self.backend.append(id, known, batch)? {
-            Written::Yes => Ok(batch.next(known.next)),
-            Written::No(found) => Err(conflict(id, known.next, found)),
+            AppendOutcome::Appended => Ok(batch.next(known.next)),
+            AppendOutcome::Conflict(found) => Err(conflict(id, known.next, found)),
         }
     }
 
@@ -187,8 +187,8 @@ impl SessionStore {
         let key = self.check_continues(id, log, revision)?;
         // Cloned once, because each attempt appends the same entries, possibly at a later position.
         let ours: Vec<LogEvent> = log.events_from(index(revision)).collect();
-        let (mut known, mut merged) = (Known { key, next: revision }, None);
-        for _ in 0..TRIES {
+        let (mut known, mut merged) = (KnownState { key, next: revision }, None);
+        for _ in 0..MAX_TRIES {
             match self.append_to(id, known, ours.iter().cloned()) {
                 Ok(next) => {
                     if let Some(merged) = merged {
@@ -229,7 +229,7 @@ impl SessionStore {
         check_id(id)?;
         let (mut base, mut known) = self.load_known(id)?;
         let mut last = None;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             // The change works on a copy, because it must start from the stored state at each attempt.
             let mut log = base.clone();
             change(&mut log)?;
@@ -262,7 +262,7 @@ impl SessionStore {
     /// Returns `ErrorKind::NotFound` if there is no session with this id. Returns `Store` if the database
     /// cannot be read, or if an entry is missing or damaged.
     pub fn load(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
-        let (log, head) = self.load_whole(id)?.ok_or_else(|| self.missing(id))?;
+        let (log, head) = self.load_whole(id)?.ok_or_else(|| self.missing_error(id))?;
         Ok((log, head.next))
     }
 
@@ -292,20 +292,20 @@ impl SessionStore {
     }
 
     /// Reads the entries after `revision` and the session's row.
-    fn since(&mut self, id: &str, revision: u64) -> Result<(Vec<LogEvent>, Head), Error> {
+    fn since(&mut self, id: &str, revision: u64) -> Result<(Vec<LogEvent>, SessionRow), Error> {
         let mut events = Vec::new();
         let store = self.backend.name().to_owned();
         let mut reading = Reading::from(SessionName { store: &store, id }, revision);
-        let mut take = |head: &Head, row: Row| {
+        let mut take = |head: &SessionRow, row: Row| {
             events.push(reading.entry(head, &row)?);
             Ok(())
         };
         let head = self.read(id, revision, Columns::Entry, &mut take)?;
-        let head = head.ok_or_else(|| self.missing(id))?;
+        let head = head.ok_or_else(|| self.missing_error(id))?;
         if head.next < revision {
             return Err(conflict(id, revision, head.next));
         }
-        reading.ends(&head)?;
+        reading.check_end(&head)?;
         Ok((events, head))
     }
 
@@ -324,14 +324,15 @@ impl SessionStore {
         let store = self.backend.name().to_owned();
         let name = SessionName { store: &store, id };
         let mut loading = Loading::new(name);
-        let mut take = |head: &Head, row: Row| loading.take_outline(head, &row);
+        let mut take = |head: &SessionRow, row: Row| loading.push_outline(head, &row);
         let head = self.read(id, 0, Columns::Outlines, &mut take)?;
-        let head = head.ok_or_else(|| self.missing(id))?;
-        loading.ends(&head)?;
+        let head = head.ok_or_else(|| self.missing_error(id))?;
+        loading.check_end(&head)?;
         let mut log = loading.log;
-        let needed = Left::needed(&log);
+        let needed = UnloadedMessages::needed_by(&log);
         // Entries never change, so a second read is safe. Only a deletion in between can remove them.
-        self.backend.rows(&head, &needed.runs(), &mut |_, row| needed.put(&mut log, name, &row))?;
+        self.backend
+            .rows(&head, &needed.entry_ranges(), &mut |_, row| needed.load_row(&mut log, name, &row))?;
         if !needed.are_loaded(&log) {
             return Err(name.fault("was deleted while it was loaded; nothing of it is left"));
         }
@@ -345,16 +346,17 @@ impl SessionStore {
     /// Returns the errors of [`SessionStore::load`]. Returns `ErrorKind::Store` if the session is not the one
     /// of the conversation. The conversation is unchanged then.
     pub fn load_rest(&mut self, id: &str, log: &mut Conversation) -> Result<(), Error> {
-        let left = Left::from_log(log);
+        let left = UnloadedMessages::from_log(log);
         if left.is_empty() {
             return Ok(());
         }
         let store = self.backend.name().to_owned();
         let name = SessionName { store: &store, id };
-        let head = self.backend.head(id)?.ok_or_else(|| self.missing(id))?;
+        let head = self.backend.head(id)?.ok_or_else(|| self.missing_error(id))?;
         // A copy, so that an error leaves the caller's conversation as it is.
         let mut whole = log.clone();
-        self.backend.rows(&head, &left.runs(), &mut |_, row| left.put(&mut whole, name, &row))?;
+        self.backend
+            .rows(&head, &left.entry_ranges(), &mut |_, row| left.load_row(&mut whole, name, &row))?;
         if !left.are_loaded(&whole) {
             return Err(name.fault("has fewer entries than the conversation; it was deleted and begun again"));
         }
@@ -393,12 +395,12 @@ impl SessionStore {
         self.check_known(id)?;
         match self.backend.fork(id, at, new)? {
             Forked::Done => Ok(()),
-            Forked::Missing => Err(self.missing(id)),
+            Forked::Missing => Err(self.missing_error(id)),
             Forked::Shorter(next) => {
                 let detail = format!("has {next} entries; expected {at} or more to fork it there");
                 Err(Error::input(format!("session `{}`", id.escape_debug()), detail))
             }
-            Forked::Taken => Err(taken(new)),
+            Forked::Taken => Err(id_taken_error(new)),
         }
     }
 
@@ -410,7 +412,7 @@ impl SessionStore {
     /// Returns `ErrorKind::NotFound` if there is no session with this id, and `Store` if the database
     /// refuses.
     pub fn archive(&mut self, id: &str) -> Result<(), Error> {
-        self.put_away(id, true)
+        self.set_archived_flag(id, true)
     }
 
     /// Unarchives a session.
@@ -419,12 +421,12 @@ impl SessionStore {
     ///
     /// Returns the errors of [`SessionStore::archive`].
     pub fn unarchive(&mut self, id: &str) -> Result<(), Error> {
-        self.put_away(id, false)
+        self.set_archived_flag(id, false)
     }
 
-    fn put_away(&mut self, id: &str, archived: bool) -> Result<(), Error> {
+    fn set_archived_flag(&mut self, id: &str, archived: bool) -> Result<(), Error> {
         self.check_known(id)?;
-        if self.backend.set_archived(id, archived)? { Ok(()) } else { Err(self.missing(id)) }
+        if self.backend.set_archived(id, archived)? { Ok(()) } else { Err(self.missing_error(id)) }
     }
 
     /// Deletes a session and all of its entries permanently. No other call deletes anything.
@@ -435,7 +437,7 @@ impl SessionStore {
     /// refuses.
     pub fn delete(&mut self, id: &str) -> Result<(), Error> {
         self.check_known(id)?;
-        if self.backend.delete(id)? { Ok(()) } else { Err(self.missing(id)) }
+        if self.backend.delete(id)? { Ok(()) } else { Err(self.missing_error(id)) }
     }
 
     /// Creates a session with an existing conversation, and returns its revision.
@@ -447,11 +449,12 @@ impl SessionStore {
         check_id(id)?;
         crate::reading::all_loaded(log)?;
         if self.backend.head(id)?.is_some() {
-            return Err(taken(id));
+            return Err(id_taken_error(id));
         }
-        let written = self.write(id, Known { key: None, next: 0 }, &Batch::from_events(0, log.events())?);
+        let written =
+            self.write(id, KnownState { key: None, next: 0 }, &Batch::from_events(0, log.events())?);
         // Another writer may have created the session since the check above.
-        written.map_err(|error| if error.conflict().is_some() { taken(id) } else { error })
+        written.map_err(|error| if error.conflict().is_some() { id_taken_error(id) } else { error })
     }
 
     /// Creates a session from a log on disk, and returns its revision. The file is only read. An incomplete
@@ -490,31 +493,31 @@ impl SessionStore {
     pub fn check(&mut self, id: &str) -> Result<SessionCheck, Error> {
         let store = self.backend.name().to_owned();
         let mut checking = Checking::new(SessionName { store: &store, id });
-        let mut take = |head: &Head, row: Row| {
-            checking.take(head, &row);
+        let mut take = |head: &SessionRow, row: Row| {
+            checking.push(head, &row);
             Ok(())
         };
         match self.read(id, 0, Checking::COLUMNS, &mut take)? {
-            Some(head) => Ok(checking.done(&head)),
-            None => Err(self.missing(id)),
+            Some(head) => Ok(checking.finish(&head)),
+            None => Err(self.missing_error(id)),
         }
     }
 
     /// Loads a whole session. Returns `None` if it does not exist.
-    fn load_whole(&mut self, id: &str) -> Result<Option<(Conversation, Head)>, Error> {
+    fn load_whole(&mut self, id: &str) -> Result<Option<(Conversation, SessionRow)>, Error> {
         let store = self.backend.name().to_owned();
         let mut loading = Loading::new(SessionName { store: &store, id });
-        let mut take = |head: &Head, row: Row| loading.take(head, &row);
+        let mut take = |head: &SessionRow, row: Row| loading.push(head, &row);
         let Some(head) = self.read(id, 0, Columns::Entry, &mut take)? else { return Ok(None) };
-        loading.ends(&head)?;
+        loading.check_end(&head)?;
         Ok(Some((loading.log, head)))
     }
 
     /// Loads a session, or creates an empty conversation, together with its known state.
-    fn load_known(&mut self, id: &str) -> Result<(Conversation, Known), Error> {
+    fn load_known(&mut self, id: &str) -> Result<(Conversation, KnownState), Error> {
         let loaded = self.load_whole(id)?;
-        Ok(loaded.map_or((Conversation::new(), Known { key: None, next: 0 }), |(log, head)| {
-            (log, Known { key: Some(head.key), next: head.next })
+        Ok(loaded.map_or((Conversation::new(), KnownState { key: None, next: 0 }), |(log, head)| {
+            (log, KnownState { key: Some(head.key), next: head.next })
         }))
     }
 
@@ -525,14 +528,14 @@ impl SessionStore {
         id: &str,
         from: u64,
         columns: Columns,
-        each: &mut Each<'_>,
-    ) -> Result<Option<Head>, Error> {
+        each: &mut RowCallback<'_>,
+    ) -> Result<Option<SessionRow>, Error> {
         if check_id(id).is_err() { Ok(None) } else { self.backend.read(id, from, columns, each) }
     }
 
     /// Returns `ErrorKind::NotFound` for an invalid id, because no session can have it.
     fn check_known(&self, id: &str) -> Result<(), Error> {
-        check_id(id).map_err(|_| self.missing(id))
+        check_id(id).map_err(|_| self.missing_error(id))
     }
 
     /// Checks that a conversation continues a stored session: its last saved entry equals the stored one.
@@ -560,7 +563,7 @@ impl SessionStore {
         Ok(Some(key))
     }
 
-    fn missing(&self, id: &str) -> Error {
+    fn missing_error(&self, id: &str) -> Error {
         let place = self.backend.name().to_owned();
         Error::new(Repr::NoSession { place, id: id.escape_debug().to_string() })
     }
@@ -575,7 +578,7 @@ fn merge(
     ours: &[LogEvent],
 ) -> Option<Conversation> {
     let known = log.split_at(index(revision)).0 as u64;
-    if !crate::commuting::commute(known, &theirs, ours) {
+    if !crate::commuting::can_merge(known, &theirs, ours) {
         return None;
     }
     // The common entries are copied, then theirs come before ours, because theirs are already stored.
@@ -610,7 +613,7 @@ fn conflict(id: &str, expected: u64, found: u64) -> Error {
     Error::new(Repr::Conflict(Conflict { session: id.into(), expected, found }))
 }
 
-fn taken(id: &str) -> Error {
+fn id_taken_error(id: &str) -> Error {
     let detail = "is there already; expected a new id";
     Error::input(format!("session `{}`", id.escape_debug()), detail)
 }

@@ -2,7 +2,7 @@
 //! a time.
 
 use super::{
-    backend::{Backend, Columns, Each, Forked, Head, Known, Written},
+    backend::{AppendOutcome, Backend, Columns, Forked, KnownState, RowCallback, SessionRow},
     entry::{Batch, Row, SentPrompt},
     schema,
     summary::{ListOptions, SessionSummary},
@@ -168,7 +168,7 @@ impl Sqlite {
     }
 
     /// Runs a read on one snapshot. A file that is read without locks is opened again if it has changed.
-    fn settled<T>(&mut self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+    fn read_settled<T>(&mut self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         let changed = self.unlocked.as_ref().filter(|unlocked| unlocked.has_changed());
         if let Some(path) = changed.map(|unlocked| unlocked.path.clone()) {
             *self = Self::open_unlocked(self.name.clone(), &path)?;
@@ -188,7 +188,7 @@ impl Sqlite {
         ensure_regular(Path::new(path)).map_err(&fault)?;
         let connection = Connection::open_with_flags(path, flags)
             .and_then(|connection| connection.busy_timeout(PATIENCE).map(|()| connection))
-            .map_err(|error| fault(format!("cannot be opened: {}", said(&error))))?;
+            .map_err(|error| fault(format!("cannot be opened: {}", error_text(&error))))?;
         Ok(Self { name, connection, files: Vec::new(), unlocked: None })
     }
 
@@ -293,12 +293,12 @@ impl Sqlite {
     }
 
     fn fault(&self, what: &str, error: &rusqlite::Error) -> Error {
-        Error::new(Repr::Store { place: self.name.clone(), detail: format!("{what}: {}", said(error)) })
+        Error::new(Repr::Store { place: self.name.clone(), detail: format!("{what}: {}", error_text(error)) })
     }
 }
 
 /// Returns the error text of SQLite with advice.
-fn said(error: &rusqlite::Error) -> String {
+fn error_text(error: &rusqlite::Error) -> String {
     let advice = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "; another program has been writing it for 10 s, try again"
@@ -365,12 +365,12 @@ fn text(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> 
 }
 
 /// Returns the row of a session with the items of its newest prompt.
-fn head(connection: &Connection, id: &str) -> rusqlite::Result<Option<Head>> {
+fn head(connection: &Connection, id: &str) -> rusqlite::Result<Option<SessionRow>> {
     let sql = "SELECT key, next, sent, items, messages, model, tokens
                FROM cw_session LEFT JOIN cw_prompt ON session = key WHERE id = ?1";
     let head = |row: &rusqlite::Row<'_>| {
         let sent = row.get::<_, Option<i64>>(2)?.map(|n| u64::try_from(n).unwrap_or_default());
-        Ok(Head {
+        Ok(SessionRow {
             key: row.get(0)?,
             next: count(row, 1)?,
             messages: count(row, 4)?,
@@ -387,10 +387,10 @@ fn head(connection: &Connection, id: &str) -> rusqlite::Result<Option<Head>> {
 /// database.
 fn each_row(
     connection: &Connection,
-    head: &Head,
+    head: &SessionRow,
     range: Range<u64>,
     columns: Columns,
-    each: &mut Each<'_>,
+    each: &mut RowCallback<'_>,
 ) -> rusqlite::Result<Result<(), Error>> {
     let entry = match columns {
         Columns::Entry => "entry",
@@ -448,8 +448,8 @@ impl Backend for Sqlite {
         self.check_names("nothing was written")
     }
 
-    fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error> {
-        let Known { key: known, next: expected } = known;
+    fn append(&mut self, id: &str, known: KnownState, batch: &Batch) -> Result<AppendOutcome, Error> {
+        let KnownState { key: known, next: expected } = known;
         // The row of the session is updated first. Its WHERE clause compares the expected number of entries,
         // so a
         // conflict writes nothing.
@@ -469,7 +469,7 @@ impl Backend for Sqlite {
                 .query_row(params![id, number(expected), added, messages, known], |row| row.get(0))
                 .optional()?;
             let Some(key) = key else {
-                return Ok(Written::No(head(transaction, id)?.map_or(0, |head| head.next)));
+                return Ok(AppendOutcome::Conflict(head(transaction, id)?.map_or(0, |head| head.next)));
             };
             let sql = "INSERT INTO cw_entry (session, n, kind, sum, outline, entry) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
             let mut insert = transaction.prepare_cached(sql)?;
@@ -479,12 +479,12 @@ impl Backend for Sqlite {
             if let Some(sent) = &batch.sent {
                 write_sent(transaction, key, sent)?;
             }
-            Ok(Written::Yes)
+            Ok(AppendOutcome::Appended)
         })
     }
 
-    fn head(&mut self, id: &str) -> Result<Option<Head>, Error> {
-        self.settled(|connection| head(connection, id))
+    fn head(&mut self, id: &str) -> Result<Option<SessionRow>, Error> {
+        self.read_settled(|connection| head(connection, id))
     }
 
     fn read(
@@ -492,9 +492,9 @@ impl Backend for Sqlite {
         id: &str,
         from: u64,
         columns: Columns,
-        each: &mut Each<'_>,
-    ) -> Result<Option<Head>, Error> {
-        self.settled(|connection| {
+        each: &mut RowCallback<'_>,
+    ) -> Result<Option<SessionRow>, Error> {
+        self.read_settled(|connection| {
             // Reads of one transaction see one snapshot.
             let transaction = connection.unchecked_transaction()?;
             let Some(head) = head(&transaction, id)? else { return Ok(Ok(None)) };
@@ -503,8 +503,13 @@ impl Backend for Sqlite {
         })?
     }
 
-    fn rows(&mut self, head: &Head, entries: &[Range<u64>], each: &mut Each<'_>) -> Result<(), Error> {
-        self.settled(|connection| {
+    fn rows(
+        &mut self,
+        head: &SessionRow,
+        entries: &[Range<u64>],
+        each: &mut RowCallback<'_>,
+    ) -> Result<(), Error> {
+        self.read_settled(|connection| {
             for range in entries {
                 if let Err(error) = each_row(connection, head, range.clone(), Columns::Entry, each)? {
                     return Ok(Err(error));
@@ -518,13 +523,13 @@ impl Backend for Sqlite {
         let sql = "SELECT n, kind, sum, outline, entry, key
                    FROM cw_entry JOIN cw_session ON key = session WHERE id = ?1 AND n = ?2";
         let both = |found: &rusqlite::Row<'_>| Ok((found.get(5)?, row(found)?));
-        self.settled(|connection| {
+        self.read_settled(|connection| {
             connection.prepare_cached(sql)?.query_row(params![id, number(n)], both).optional()
         })
     }
 
     fn list(&mut self, options: &ListOptions) -> Result<Vec<SessionSummary>, Error> {
-        self.settled(|connection| {
+        self.read_settled(|connection| {
             let page = if options.after.is_some() { "AND (updated, id) < (?3, ?4)" } else { "" };
             let sql = format!("{SUMMARY} WHERE archived = ?1 {page} ORDER BY updated DESC, id DESC LIMIT ?2");
             let mut statement = connection.prepare_cached(&sql)?;
@@ -539,7 +544,7 @@ impl Backend for Sqlite {
 
     fn summary(&mut self, id: &str) -> Result<Option<SessionSummary>, Error> {
         let sql = format!("{SUMMARY} WHERE id = ?1");
-        self.settled(|connection| connection.query_row(&sql, [id], summary).optional())
+        self.read_settled(|connection| connection.query_row(&sql, [id], summary).optional())
     }
 
     fn fork(&mut self, id: &str, at: u64, new: &str) -> Result<Forked, Error> {
@@ -563,7 +568,7 @@ impl Backend for Sqlite {
             let newest: Option<(u64, String)> = transaction
                 .query_row(newest, [key], |row| Ok((count(row, 0)?, row.get(1)?)))
                 .optional()?;
-            if let Some(mut sent) = newest.and_then(|(n, entry)| SentPrompt::of_stored(n, &entry)) {
+            if let Some(mut sent) = newest.and_then(|(n, entry)| SentPrompt::from_stored(n, &entry)) {
                 // Only the newest prompt of a conversation keeps its items.
                 sent.items = from.items.filter(|_| from.sent == Some(sent.n));
                 write_sent(transaction, key, &sent)?;

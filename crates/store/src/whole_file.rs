@@ -51,16 +51,17 @@ fn save(path: &Path, contents: &[u8], create: Create) -> io::Result<()> {
     let rights = fs::metadata(&path).map(|old| old.permissions()).ok();
     // The partial file is private until it has the old permissions. So at no moment can anyone read it who
     // may not read the old file.
-    let (beside, mut file) = create_beside(&path, if rights.is_some() { create_private } else { create })?;
+    let (part_path, mut file) =
+        create_part_file(&path, if rights.is_some() { create_private } else { create })?;
     let written = rights
         .map_or(Ok(()), |rights| file.set_permissions(rights))
         .and_then(|()| file.write_all(contents))
         .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&beside, &path))
+        .and_then(|()| fs::rename(&part_path, &path))
         .and_then(|()| sync_folder(&path));
     if written.is_err() {
         // The error is returned. The partial file belongs to this call and contains nothing confirmed.
-        drop(fs::remove_file(&beside));
+        drop(fs::remove_file(&part_path));
     }
     written
 }
@@ -78,10 +79,10 @@ fn save(path: &Path, contents: &[u8], create: Create) -> io::Result<()> {
 #[doc(hidden)]
 pub fn create_part(path: impl AsRef<Path>) -> io::Result<(PathBuf, File)> {
     let path = path.as_ref();
-    create_beside(path, create_private)
+    create_part_file(path, create_private)
 }
 
-fn create_beside(path: &Path, create: Create) -> io::Result<(PathBuf, File)> {
+fn create_part_file(path: &Path, create: Create) -> io::Result<(PathBuf, File)> {
     let Some(name) = path.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
     let process = std::process::id();
     let suffixes = (1..=MOST_PARTS).map(|number| match number {
@@ -113,11 +114,11 @@ fn create_first(
     for suffix in suffixes {
         let mut name = name.to_owned();
         name.push(suffix);
-        let beside = path.with_file_name(name);
+        let part_path = path.with_file_name(name);
         // Creating fails if the file exists, so two writers never get the same file.
-        match create(&beside) {
+        match create(&part_path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|file| (beside, file)),
+            made => return made.map(|file| (part_path, file)),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())

@@ -54,12 +54,12 @@ fn is_unambiguous(address: &str) -> bool {
 
 /// Returns an error of the driver with the operation that failed.
 pub(super) fn fault(name: &str, what: &str, error: &postgres::Error) -> Error {
-    Error::new(Repr::Store { place: name.into(), detail: format!("{what}: {}", said(error)) })
+    Error::new(Repr::Store { place: name.into(), detail: format!("{what}: {}", error_text(error)) })
 }
 
 /// Returns the error text of the server or the system. The driver's own text names only the category, so the
 /// texts of its sources are appended.
-fn said(error: &postgres::Error) -> String {
+fn error_text(error: &postgres::Error) -> String {
     if let Some(fault) = error.as_db_error() {
         let advice = match fault.code().code() {
             "55P03" => "; another writer has held it for 10 s, try again",
@@ -67,16 +67,16 @@ fn said(error: &postgres::Error) -> String {
         };
         return format!("{} ({}){advice}", fault.message(), fault.code().code());
     }
-    let (mut said, mut below) = (error.to_string(), std::error::Error::source(error));
+    let (mut text, mut below) = (error.to_string(), std::error::Error::source(error));
     while let Some(source) = below {
         let words = source.to_string();
-        if !said.ends_with(&words) {
-            said.push_str(": ");
-            said.push_str(&words);
+        if !text.ends_with(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
         }
         below = source.source();
     }
-    said
+    text
 }
 
 /// Returns the servers and the database of an address, without user and password.
@@ -98,7 +98,7 @@ pub(super) fn name(config: &Config) -> String {
 }
 
 /// Connects and sets up the session for the store. Returns the connection and a unique name for its writes.
-pub(super) fn begin(name: &str, config: &Config, reads_only: bool) -> Result<(Client, String), Error> {
+pub(super) fn connect_for(name: &str, config: &Config, reads_only: bool) -> Result<(Client, String), Error> {
     let cannot = |error: postgres::Error| fault(name, "cannot be connected to", &error);
     let refused = |detail: String| Error::new(Repr::Store { place: name.into(), detail });
     let mut client = connected(name, config)?;
@@ -147,7 +147,7 @@ fn connected(name: &str, config: &Config) -> Result<Client, Error> {
         return config.connect(postgres::NoTls).map_err(to);
     }
     config.connect(crate::tls::connector(name)?).map_err(|error| {
-        let words = said(&error);
+        let words = error_text(&error);
         if !words.contains("certificate") {
             return to(error);
         }

@@ -2,7 +2,7 @@
 //! mostly in one statement.
 
 use super::{
-    backend::{Backend, Columns, Each, Forked, Head, Known, Written},
+    backend::{AppendOutcome, Backend, Columns, Forked, KnownState, RowCallback, SessionRow},
     entry::{Batch, Row, SentPrompt},
     schema,
     summary::{ListOptions, SessionSummary},
@@ -57,12 +57,12 @@ impl Postgres {
     fn connect(address: &str, reads_only: bool) -> Result<Self, Error> {
         let config = connection::settings(address)?;
         let name = connection::name(&config);
-        let (client, writer) = connection::begin(&name, &config, reads_only)?;
+        let (client, writer) = connection::connect_for(&name, &config, reads_only)?;
         Ok(Self { name, config, client, reads_only, writer, appends: 0 })
     }
 
     fn reconnect(&mut self) -> Result<(), Error> {
-        (self.client, self.writer) = connection::begin(&self.name, &self.config, self.reads_only)?;
+        (self.client, self.writer) = connection::connect_for(&self.name, &self.config, self.reads_only)?;
         Ok(())
     }
 
@@ -123,7 +123,7 @@ impl Postgres {
     }
 
     /// Runs an operation that may safely run twice. If the connection is lost, connects again and repeats it.
-    fn again<T>(
+    fn with_reconnect<T>(
         &mut self,
         what: &str,
         mut work: impl FnMut(&mut Client) -> Result<T, postgres::Error>,
@@ -141,11 +141,14 @@ impl Postgres {
     /// no row was passed to `each` yet.
     fn stream(
         &mut self,
-        each: &mut Each<'_>,
-        work: impl Fn(&mut Transaction<'_>, &mut Each<'_>) -> Result<Result<Option<Head>, Error>, postgres::Error>,
-    ) -> Result<Option<Head>, Error> {
+        each: &mut RowCallback<'_>,
+        work: impl Fn(
+            &mut Transaction<'_>,
+            &mut RowCallback<'_>,
+        ) -> Result<Result<Option<SessionRow>, Error>, postgres::Error>,
+    ) -> Result<Option<SessionRow>, Error> {
         let begun = Cell::new(false);
-        let mut each = |head: &Head, row: Row| {
+        let mut each = |head: &SessionRow, row: Row| {
             begun.set(true);
             each(head, row)
         };
@@ -201,8 +204,8 @@ impl Postgres {
     }
 
     /// Ensures that the connection works, before an operation that must not run twice.
-    fn sound(&mut self) -> Result<(), Error> {
-        self.again("cannot be connected to", |client| client.batch_execute("SELECT 1"))
+    fn ensure_connected(&mut self) -> Result<(), Error> {
+        self.with_reconnect("cannot be connected to", |client| client.batch_execute("SELECT 1"))
     }
 
     /// Checks if this append was written although its confirmation was lost. Compares the writer's name at
@@ -242,14 +245,18 @@ fn row(row: &postgres::Row) -> Result<Row, postgres::Error> {
 }
 
 /// Returns the row of a session with the items of its newest prompt. `lock` is a locking clause or empty.
-fn head(client: &mut impl GenericClient, id: &str, lock: &str) -> Result<Option<Head>, postgres::Error> {
+fn head(
+    client: &mut impl GenericClient,
+    id: &str,
+    lock: &str,
+) -> Result<Option<SessionRow>, postgres::Error> {
     let sql = format!(
         "SELECT key, next, sent, items, messages, model, tokens
          FROM cw_session AS s LEFT JOIN cw_prompt ON session = key WHERE id = $1 {lock}"
     );
     let rows = client.query_typed(&sql, &[(&id, Type::TEXT)])?;
     let Some(row) = rows.first() else { return Ok(None) };
-    Ok(Some(Head {
+    Ok(Some(SessionRow {
         key: row.try_get(0)?,
         next: count(row.try_get(1)?),
         sent: row.try_get::<_, Option<i64>>(2)?.map(count),
@@ -264,10 +271,10 @@ fn head(client: &mut impl GenericClient, id: &str, lock: &str) -> Result<Option<
 /// database.
 fn each_row(
     transaction: &mut Transaction<'_>,
-    head: &Head,
+    head: &SessionRow,
     range: Range<u64>,
     columns: Columns,
-    each: &mut Each<'_>,
+    each: &mut RowCallback<'_>,
 ) -> Result<Result<(), Error>, postgres::Error> {
     let entry = match columns {
         Columns::Entry => "entry",
@@ -308,7 +315,7 @@ impl Backend for Postgres {
         &self.name
     }
 
-    fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error> {
+    fn append(&mut self, id: &str, known: KnownState, batch: &Batch) -> Result<AppendOutcome, Error> {
         // A connection that is closed already is replaced first, so that the append starts on a working one.
         self.client()?;
         self.appends += 1;
@@ -322,14 +329,14 @@ impl Backend for Postgres {
             done => done.map_err(|error| self.fault("cannot be written", &error))?,
         };
         if done {
-            return Ok(Written::Yes);
+            return Ok(AppendOutcome::Appended);
         }
         // Read after the failed statement, so the number may include still later appends.
-        Ok(Written::No(self.head(id)?.map_or(0, |head| head.next)))
+        Ok(AppendOutcome::Conflict(self.head(id)?.map_or(0, |head| head.next)))
     }
 
-    fn head(&mut self, id: &str) -> Result<Option<Head>, Error> {
-        self.again("cannot be read", |client| head(client, id, ""))
+    fn head(&mut self, id: &str) -> Result<Option<SessionRow>, Error> {
+        self.with_reconnect("cannot be read", |client| head(client, id, ""))
     }
 
     fn read(
@@ -337,8 +344,8 @@ impl Backend for Postgres {
         id: &str,
         from: u64,
         columns: Columns,
-        each: &mut Each<'_>,
-    ) -> Result<Option<Head>, Error> {
+        each: &mut RowCallback<'_>,
+    ) -> Result<Option<SessionRow>, Error> {
         self.stream(each, |transaction, each| {
             let Some(head) = head(transaction, id, "")? else { return Ok(Ok(None)) };
             let rows = each_row(transaction, &head, from..u64::MAX, columns, each)?;
@@ -346,7 +353,12 @@ impl Backend for Postgres {
         })
     }
 
-    fn rows(&mut self, head: &Head, entries: &[Range<u64>], each: &mut Each<'_>) -> Result<(), Error> {
+    fn rows(
+        &mut self,
+        head: &SessionRow,
+        entries: &[Range<u64>],
+        each: &mut RowCallback<'_>,
+    ) -> Result<(), Error> {
         let read = self.stream(each, |transaction, each| {
             for range in entries {
                 if let Err(error) = each_row(transaction, head, range.clone(), Columns::Entry, each)? {
@@ -363,7 +375,7 @@ impl Backend for Postgres {
                    FROM cw_entry JOIN cw_session ON key = session WHERE id = $1 AND n = $2";
         let n = number(n);
         let parameters: [Parameter<'_>; 2] = [(&id, Type::TEXT), (&n, Type::INT8)];
-        self.again("cannot be read", |client| {
+        self.with_reconnect("cannot be read", |client| {
             let rows = client.query_typed(sql, &parameters)?;
             rows.first().map(|found| Ok((found.try_get(5)?, row(found)?))).transpose()
         })
@@ -373,7 +385,7 @@ impl Backend for Postgres {
         let page = if options.after.is_some() { "AND (updated, id) < ($3::timestamptz, $4)" } else { "" };
         let sql = format!("{SUMMARY} WHERE archived = $1 {page} ORDER BY updated DESC, id DESC LIMIT $2");
         let limit = i64::from(options.limit);
-        self.again("cannot be read", |client| {
+        self.with_reconnect("cannot be read", |client| {
             let mut parameters: Vec<Parameter<'_>> =
                 vec![(&options.archived, Type::BOOL), (&limit, Type::INT8)];
             if let Some((updated, id)) = &options.after {
@@ -385,7 +397,7 @@ impl Backend for Postgres {
 
     fn summary(&mut self, id: &str) -> Result<Option<SessionSummary>, Error> {
         let sql = format!("{SUMMARY} WHERE id = $1");
-        self.again("cannot be read", |client| {
+        self.with_reconnect("cannot be read", |client| {
             client.query_typed(&sql, &[(&id, Type::TEXT)])?.first().map(summary).transpose()
         })
     }
@@ -415,7 +427,7 @@ impl Backend for Postgres {
                 "SELECT n, entry FROM cw_entry WHERE session = $1 AND kind = 'sent' ORDER BY n DESC LIMIT 1";
             if let Some(row) = transaction.query_typed_opt(newest, &[(&key, Type::INT8)])? {
                 let (n, entry): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
-                if let Some(sent) = SentPrompt::of_stored(count(n), &entry) {
+                if let Some(sent) = SentPrompt::from_stored(count(n), &entry) {
                     // Only the newest prompt of a conversation keeps its items.
                     let items = from.items.filter(|_| from.sent == Some(sent.n));
                     let (tokens, at) = (number(sent.tokens), items.as_ref().map(|_| n));
@@ -437,7 +449,7 @@ impl Backend for Postgres {
             Ok(Forked::Done)
         };
         // A fork is not repeated if its confirmation is lost, because the new session may exist already.
-        self.sound()?;
+        self.ensure_connected()?;
         let done = (|| {
             let mut transaction = self.client.transaction()?;
             let forked = fork(&mut transaction)?;
@@ -449,13 +461,15 @@ impl Backend for Postgres {
     fn set_archived(&mut self, id: &str, archived: bool) -> Result<bool, Error> {
         let sql = "UPDATE cw_session SET archived = $2 WHERE id = $1";
         let parameters: [Parameter<'_>; 2] = [(&id, Type::TEXT), (&archived, Type::BOOL)];
-        self.again("cannot be written", |client| client.execute_typed(sql, &parameters).map(|rows| rows > 0))
+        self.with_reconnect("cannot be written", |client| {
+            client.execute_typed(sql, &parameters).map(|rows| rows > 0)
+        })
     }
 
     fn delete(&mut self, id: &str) -> Result<bool, Error> {
         let sql = "DELETE FROM cw_session WHERE id = $1";
         // A repeated deletion could report a deleted session as missing.
-        self.sound()?;
+        self.ensure_connected()?;
         let deleted = self.client.execute_typed(sql, &[(&id, Type::TEXT)]);
         deleted.map(|rows| rows > 0).map_err(|error| self.fault("cannot be written", &error))
     }
