@@ -1,6 +1,6 @@
 //! A warning for a conversation that approaches its limit, with the two remedies.
 
-use super::{Theme, detail::folded, status::conversation_level};
+use super::{Theme, detail::wrap_line, status::conversation_level};
 use context_window::usage::{ContextUsage, Level};
 use ratatui_core::{
     buffer::Buffer,
@@ -133,13 +133,13 @@ impl<'a> Banner<'a> {
     }
 
     fn lines(&self, columns: u16, state: BannerState) -> Vec<Line<'static>> {
-        let Some(said) = conversation_level(self.usage) else { return Vec::new() };
+        let Some(text) = conversation_level(self.usage) else { return Vec::new() };
         let Some(chosen) = state.action(self.usage) else { return Vec::new() };
         // Red is reserved for a prompt that exceeds its budget and cannot be sent.
-        let (said, style) = if self.usage.prompt_tokens > self.usage.budget {
-            (format!("!! {said}"), self.theme.alarm)
+        let (text, style) = if self.usage.prompt_tokens > self.usage.budget {
+            (format!("!! {text}"), self.theme.alarm)
         } else {
-            (format!("! {said}; prompt fits"), self.theme.warning)
+            (format!("! {text}; prompt fits"), self.theme.warning)
         };
         let action = |action: BannerAction| {
             let label = action.label();
@@ -149,17 +149,17 @@ impl<'a> Banner<'a> {
                 Span::styled(format!(" {label} "), self.theme.heading)
             }
         };
-        let said = Span::styled(said, style);
+        let text = Span::styled(text, style);
         let [first, second] = BannerAction::ALL.map(action);
         let actions = vec![Span::raw("  "), first, Span::raw(" "), second];
         // Only the text can be wrapped: the actions then get a row of their own.
-        let whole: Line<'static> = [said.clone()].into_iter().chain(actions.clone()).collect();
+        let whole: Line<'static> = [text.clone()].into_iter().chain(actions.clone()).collect();
         if whole.width() <= usize::from(columns) {
             return vec![whole];
         }
-        let style = said.style;
-        let said = folded(&said.content, columns.into()).into_iter().map(|line| Line::styled(line, style));
-        said.chain([Line::from(actions)]).collect()
+        let style = text.style;
+        let text = wrap_line(&text.content, columns.into()).into_iter().map(|line| Line::styled(line, style));
+        text.chain([Line::from(actions)]).collect()
     }
 }
 

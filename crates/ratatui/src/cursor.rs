@@ -46,7 +46,7 @@ impl Move {
 
 /// Returns the first visible line so that the lines `from..to` are visible. If they need more than `height`
 /// lines, their beginning is visible.
-pub(super) fn in_sight(offset: usize, from: usize, to: usize, height: usize, len: usize) -> usize {
+pub(super) fn scroll_offset(offset: usize, from: usize, to: usize, height: usize, len: usize) -> usize {
     // `max` shows the end of the range. `min` comes second, so the beginning wins if the range is too long.
     let offset = offset.max(to.saturating_sub(height)).min(from);
     offset.min(len.saturating_sub(height))
@@ -70,7 +70,7 @@ mod tests {
         ] {
             assert_eq!(step.from(from, 10), to, "{step:?} from {from}");
         }
-        assert_eq!([0, 5, 9].map(|offset| in_sight(offset, 6, 8, 4, 12)), [4, 5, 6]);
-        assert_eq!(in_sight(9, 6, 8, 40, 12), 0);
+        assert_eq!([0, 5, 9].map(|offset| scroll_offset(offset, 6, 8, 4, 12)), [4, 5, 6]);
+        assert_eq!(scroll_offset(9, 6, 8, 40, 12), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! The details of one item: its kind, its reason, the budgets that would change its decision, and its text.
 
-use super::{ItemTexts, Move, RowExplanation, Theme, cursor::in_sight};
+use super::{ItemTexts, Move, RowExplanation, Theme, cursor::scroll_offset};
 use context_window::{ContextPlan, ItemId, Section, Source, Ttl, plan::Decision};
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
@@ -135,7 +135,7 @@ impl<'a> ItemDetail<'a> {
     pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         let mut say = |text: &str, style: Style| {
-            lines.extend(folded(text, columns.into()).into_iter().map(|line| Line::styled(line, style)));
+            lines.extend(wrap_line(text, columns.into()).into_iter().map(|line| Line::styled(line, style)));
         };
         let words = report::row(self.plan, self.row);
         let (place, style) = match self.row {
@@ -143,7 +143,7 @@ impl<'a> ItemDetail<'a> {
             Decision::Excluded(_) => ("out", self.theme.warning),
         };
         say(&format!("{place}: {}, {} tokens", words.why, words.tokens), style);
-        say(&what_it_is(self.row), self.theme.faint);
+        say(&item_description(self.row), self.theme.faint);
         match self.explanation {
             ItemExplanation::Text { item_id, text } if item_id == self.row.qualified_id() => {
                 // The first line of an explanation repeats the row, which is drawn already.
@@ -185,7 +185,7 @@ impl<'a> ItemDetail<'a> {
             (state.of, state.offset) = (shown, 0);
         }
         (state.height, state.lines) = (area.height.into(), lines);
-        state.offset = in_sight(state.offset, state.offset, state.offset, state.height, lines);
+        state.offset = scroll_offset(state.offset, state.offset, state.offset, state.height, lines);
     }
 }
 
@@ -200,7 +200,7 @@ impl StatefulWidget for ItemDetail<'_> {
 }
 
 /// Wraps a line to `columns` columns. The following lines get the indentation of the first one.
-pub(super) fn folded(line: &str, columns: usize) -> Vec<String> {
+pub(super) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     if line.width() <= columns {
         return vec![line.to_owned()];
     }
@@ -212,7 +212,7 @@ pub(super) fn folded(line: &str, columns: usize) -> Vec<String> {
 }
 
 /// Returns the section, source, role, priority and remaining TTL of a row.
-fn what_it_is(row: Decision<'_>) -> String {
+fn item_description(row: Decision<'_>) -> String {
     let ttl = |ttl: Option<Ttl>| ttl.map(|ttl| format!(" · {}", report::ttl(ttl))).unwrap_or_default();
     match row {
         Decision::Included(item) => {

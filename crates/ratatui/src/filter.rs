@@ -37,7 +37,7 @@ pub struct Filter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
     term: String,
-    said: String,
+    text: String,
 }
 
 impl FilterError {
@@ -51,7 +51,7 @@ impl FilterError {
 /// Writes the error and the expected form as one printable line.
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.said)
+        f.write_str(&self.text)
     }
 }
 
@@ -62,17 +62,17 @@ enum Term {
     Reason(String),
     Section(String),
     Source(String),
-    Id(Wanted),
+    Id(SearchText),
     More(u64),
     Less(u64),
     /// Any other text, searched in the id, the reason and the item's text.
-    Text(Wanted),
+    Text(SearchText),
 }
 
 /// A part of an id or text in lower case, and the form that the user typed. The typed form matches a message
 /// inside a run only as a whole id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
+struct SearchText {
     part: String,
     typed: String,
 }
@@ -100,17 +100,17 @@ impl Filter {
     /// conversation ([`ItemTexts::new`]), only the first and last id of a run are known.
     #[must_use]
     pub fn matches(&self, plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>) -> bool {
-        self.matches_after(plan, row, texts, &mut LastWhy::default())
+        self.matches_with_reason(plan, row, texts, &mut LastReason::default())
     }
 
     /// Checks a row like [`Filter::matches`]. `why` caches the reason's text between calls for successive
     /// rows.
-    pub(super) fn matches_after<'p>(
+    pub(super) fn matches_with_reason<'p>(
         &self,
         plan: &'p ContextPlan,
         row: Decision<'p>,
         texts: &ItemTexts<'_>,
-        why: &mut LastWhy<'p>,
+        why: &mut LastReason<'p>,
     ) -> bool {
         self.terms.iter().all(|term| term.matches(plan, row, texts, why))
     }
@@ -121,9 +121,11 @@ impl Filter {
     pub(super) fn excerpt(&self, beginning: &str, text: &str, columns: usize) -> Option<String> {
         const SHOWN: usize = 400;
         let found = self.terms.iter().filter_map(|term| match term {
-            Term::Text(Wanted { part, .. }) if part.is_empty() => None,
-            Term::Text(Wanted { part, .. }) if Needle::new(part).find(beginning).is_some() => Some(None),
-            Term::Text(Wanted { part, .. }) => Needle::new(part).find(text).map(Some),
+            Term::Text(SearchText { part, .. }) if part.is_empty() => None,
+            Term::Text(SearchText { part, .. }) if LowercasePattern::new(part).find(beginning).is_some() => {
+                Some(None)
+            }
+            Term::Text(SearchText { part, .. }) => LowercasePattern::new(part).find(text).map(Some),
             _ => None,
         });
         // The first text term that matches decides. An inner `None` means that `beginning` shows its match
@@ -140,18 +142,18 @@ impl Filter {
 }
 
 fn term(word: &str) -> Result<Term, FilterError> {
-    let wrong = |said: String| FilterError { term: word.to_owned(), said };
+    let wrong = |text: String| FilterError { term: word.to_owned(), text };
     let number = |digits: &str| {
         let plain: String = digits.chars().filter(|c| *c != ',' && *c != '_').collect();
-        let said = || format!("`{}`: expected a number of tokens, as in >500", report::brief(word));
-        plain.parse::<u64>().map_err(|_| wrong(said()))
+        let text = || format!("`{}`: expected a number of tokens, as in >500", report::brief(word));
+        plain.parse::<u64>().map_err(|_| wrong(text()))
     };
     if let Some(digits) = word.strip_prefix('>') {
         return match digits.strip_prefix('=') {
             // `>=0` matches every row, and so does an empty text.
             Some(digits) => number(digits).map(|least| match least.checked_sub(1) {
                 Some(below) => Term::More(below),
-                None => Term::Text(Wanted { part: String::new(), typed: String::new() }),
+                None => Term::Text(SearchText { part: String::new(), typed: String::new() }),
             }),
             None => number(digits).map(Term::More),
         };
@@ -164,31 +166,32 @@ fn term(word: &str) -> Result<Term, FilterError> {
         };
     }
     let text = |text: &str| text.to_lowercase();
-    let wanted = |text: &str| Wanted { part: small(text).collect(), typed: text.to_owned() };
+    let search_text =
+        |text: &str| SearchText { part: lowercase_chars(text).collect(), typed: text.to_owned() };
     Ok(match word.split_once(':') {
         Some(("reason", value)) => Term::Reason(text(value)),
         Some(("section", value)) => Term::Section(text(value)),
         Some(("source" | "role", value)) => Term::Source(text(value)),
-        Some(("id", value)) => Term::Id(wanted(value)),
+        Some(("id", value)) => Term::Id(search_text(value)),
         // Ids may contain a colon. Only words that look like a mistyped key are rejected.
         Some((key, _)) if ["tokens", "why", "in", "out", "state", "ttl", "priority"].contains(&key) => {
             return Err(wrong(format!(
                 "`{key}:` is not a filter key; expected {KEYS}, >500, <500, or a text"
             )));
         }
-        _ => Term::Text(wanted(word)),
+        _ => Term::Text(search_text(word)),
     })
 }
 
 /// A cache with the text of the last excluded row's reason. Neighbouring rows mostly share a reason, and its
 /// text is slow to build.
 #[derive(Debug, Default)]
-pub(super) struct LastWhy<'p> {
+pub(super) struct LastReason<'p> {
     reason: Option<&'p ExcludedReason>,
     words: String,
 }
 
-impl<'p> LastWhy<'p> {
+impl<'p> LastReason<'p> {
     fn find_reason(&mut self, plan: &'p ContextPlan, row: Decision<'p>) -> &str {
         // These texts depend on the row itself and not only on its reason, so they are never reused.
         let reason = match row {
@@ -210,9 +213,9 @@ impl Term {
         plan: &'p ContextPlan,
         row: Decision<'p>,
         texts: &ItemTexts<'_>,
-        why: &mut LastWhy<'p>,
+        why: &mut LastReason<'p>,
     ) -> bool {
-        let has = |text: &str, part: &str| Needle::new(part).find(text).is_some();
+        let has = |text: &str, part: &str| LowercasePattern::new(part).find(text).is_some();
         match self {
             Self::Reason(name) => has(reason(row), name),
             Self::Section(name) => {
@@ -226,12 +229,12 @@ impl Term {
                 source.is_some_and(|source| has(source.name(), name))
                     || role.is_some_and(|role| has(role.name(), name))
             }
-            Self::Id(Wanted { part, typed }) => {
+            Self::Id(SearchText { part, typed }) => {
                 ids(row).any(|id| has(id, part)) || texts.represents(row, typed)
             }
             Self::More(than) => row.token_estimate().tokens > *than,
             Self::Less(than) => row.token_estimate().tokens < *than,
-            Self::Text(Wanted { part, typed }) => {
+            Self::Text(SearchText { part, typed }) => {
                 ids(row).any(|id| has(id, part))
                     || texts.represents(row, typed)
                     // The cheapest test comes first; the text of the reason is the most expensive.
@@ -265,17 +268,17 @@ fn ids(row: Decision<'_>) -> impl Iterator<Item = &str> {
 
 /// Returns the text in lower case, character by character. The Greek final sigma becomes the ordinary one,
 /// because case conversion of single characters does not know word ends.
-fn small(text: &str) -> impl Iterator<Item = char> + '_ {
+fn lowercase_chars(text: &str) -> impl Iterator<Item = char> + '_ {
     text.chars().flat_map(char::to_lowercase).map(|c| if c == 'ς' { 'σ' } else { c })
 }
 
 /// A lower-case text to search for in texts of any case.
 #[derive(Debug, Clone, Copy)]
-struct Needle<'a> {
+struct LowercasePattern<'a> {
     part: &'a str,
 }
 
-impl<'a> Needle<'a> {
+impl<'a> LowercasePattern<'a> {
     fn new(part: &'a str) -> Self {
         Self { part }
     }
@@ -285,8 +288,8 @@ impl<'a> Needle<'a> {
         let Some(first) = self.part.chars().next() else { return Some(0) };
         // Matches are compared without a lower-case copy of the whole text, which may be long.
         let is_here = |at: usize| {
-            let mut rest = small(&text[at..]);
-            self.part.chars().all(|wanted| rest.next() == Some(wanted))
+            let mut rest = lowercase_chars(&text[at..]);
+            self.part.chars().all(|search_text| rest.next() == Some(search_text))
         };
         if !first.is_ascii() {
             return text.char_indices().map(|(at, _)| at).find(|at| is_here(*at));
@@ -318,7 +321,7 @@ mod tests {
         /// The text is converted to lower case character by character, as the needle is.
         #[test]
         fn search_text_is_found_by_lower_case(text in "[aAkKiIİ\u{212a}sßéÉ ]{0,12}", part in "[akisé]{1,3}") {
-            let found = Needle::new(&part).find(&text);
+            let found = LowercasePattern::new(&part).find(&text);
             prop_assert_eq!(found.is_some(), starts(&text, &part));
             if let Some(at) = found {
                 let rest: String = text[at..].chars().flat_map(char::to_lowercase).collect();
@@ -335,8 +338,8 @@ mod tests {
     fn search_ignores_case_in_greek() {
         for (typed, text) in [("ΣΟΦΟΣ", "σοφος"), ("σοφος", "ο ΣΟΦΟΣ"), ("σοφοσ", "σοφος")]
         {
-            let part: String = small(typed).collect();
-            assert!(Needle::new(&part).find(text).is_some(), "{typed} in {text}");
+            let part: String = lowercase_chars(typed).collect();
+            assert!(LowercasePattern::new(&part).find(text).is_some(), "{typed} in {text}");
         }
     }
 

@@ -90,7 +90,7 @@ impl Widget for PromptGrid<'_> {
                 buffer.set_stringn(area.x + 2 * x + 1, area.y + y, sign.to_string(), 1, style);
             }
         }
-        let beside = area.x + 2 * columns + 2;
+        let legend_x = area.x + 2 * columns + 2;
         let parts: Vec<u64> = groups.kinds.iter().map(|(_, tokens)| *tokens).collect();
         let percents = report::percentages(&parts, groups.total);
         let kinds = groups.kinds.iter().zip(percents).map(|((kind, tokens), percent)| {
@@ -102,7 +102,7 @@ impl Widget for PromptGrid<'_> {
             (Some(palette::FREE), "free".to_owned(), groups.free, none(), self.theme.faint),
             (Some(palette::REPLY), "reply reserve".to_owned(), groups.reply, none(), self.theme.faint),
         ];
-        let right = beside + LEGEND + 2;
+        let right = legend_x + LEGEND + 2;
         let has_right = area.right() >= right + LARGEST;
         let mut legend: Vec<_> = kinds.chain(rest).filter(|(_, _, tokens, ..)| *tokens > 0).collect();
         // Rows that remain list single tools and sources by name.
@@ -128,18 +128,18 @@ impl Widget for PromptGrid<'_> {
             }
         }
         let listed = u16::try_from(legend.len()).unwrap_or(u16::MAX).min(ROWS);
-        let left = usize::from(area.right().saturating_sub(beside));
+        let left = usize::from(area.right().saturating_sub(legend_x));
         let names = if has_right { LEGEND.into() } else { left }.saturating_sub(16).clamp(10, 16);
         let cut_names = cut_ids(legend.iter().zip(1..).map(|((_, name, ..), at)| (at, name.as_str())), names);
         for (((sign, whole, tokens, percent, style), name), y) in
             legend.into_iter().zip(cut_names).zip(area.top()..area.bottom().min(area.top() + ROWS))
         {
             let mark = sign.unwrap_or(' ');
-            let x = buffer.set_stringn(beside, y, format!("{mark} "), left, style).0;
+            let x = buffer.set_stringn(legend_x, y, format!("{mark} "), left, style).0;
             // Only names of tools and sources need shortening: only they may begin alike.
             let name = fitted(if sign.is_some() { &whole } else { &name }, names);
-            let said = format!("{name} {:>7} {percent:>5}", grouped(tokens));
-            buffer.set_stringn(x, y, said, left.saturating_sub(2), Style::new());
+            let text = format!("{name} {:>7} {percent:>5}", grouped(tokens));
+            buffer.set_stringn(x, y, text, left.saturating_sub(2), Style::new());
         }
         let largest = if has_right {
             Rect { x: right, width: area.right() - right, ..area }
@@ -149,7 +149,7 @@ impl Widget for PromptGrid<'_> {
             // The rows below the legend.
             let below = listed + 1;
             let height = area.height.min(ROWS).saturating_sub(below);
-            Rect { x: beside, y: area.y + below, width: area.right().saturating_sub(beside), height }
+            Rect { x: legend_x, y: area.y + below, width: area.right().saturating_sub(legend_x), height }
         };
         let ids: Vec<String> =
             composition.largest.iter().map(|item| report::printable(item.id.as_str())).collect();
@@ -165,9 +165,9 @@ impl Widget for PromptGrid<'_> {
                 _ => format!("{:>8} ", report::tokens(item.tokens)),
             };
             let percent = report::share(item.tokens.tokens, composition.total);
-            let said = format!("{tokens}{percent:>4} {}", report::large_item(item));
+            let text = format!("{tokens}{percent:>4} {}", report::large_item(item));
             let room = usize::from(largest.right().saturating_sub(x));
-            buffer.set_stringn(x, y, cut(&said, room), room, Style::new());
+            buffer.set_stringn(x, y, cut(&text, room), room, Style::new());
         }
     }
 }

@@ -106,14 +106,14 @@ impl ItemListState {
             Shown::In => at < included,
             Shown::Out => at >= included,
         };
-        let mut why = filter::LastWhy::default();
+        let mut why = filter::LastReason::default();
         let mut matches = |at: usize| {
-            plan.row_at(at).is_some_and(|row| self.filter.matches_after(plan, row, texts, &mut why))
+            plan.row_at(at).is_some_and(|row| self.filter.matches_with_reason(plan, row, texts, &mut why))
         };
         // Markers are events between consecutive rows, so they make sense only if all rows are shown.
         let markers = self.shown == Shown::All && self.filter.is_empty();
         let all = match self.sort {
-            SortBy::Session => order::of_session(plan, texts, markers),
+            SortBy::Session => order::session_rows(plan, texts, markers),
             _ => (0..u32::try_from(plan.row_count()).unwrap_or(u32::MAX)).map(ListRow::Item).collect(),
         };
         let mut is_listed = |row: &ListRow| match row {
@@ -281,7 +281,7 @@ impl ItemListState {
         let (len, height) = (self.rows.len(), self.height);
         self.place.selected = self.place.selected.min(len.saturating_sub(1));
         let at = self.place.selected;
-        self.place.offset = super::cursor::in_sight(self.place.offset, at, at + 1, height.max(1), len);
+        self.place.offset = super::cursor::scroll_offset(self.place.offset, at, at + 1, height.max(1), len);
     }
 
     /// Returns the selected row of this plan, or `None` if a marker is selected.
@@ -439,7 +439,7 @@ impl StatefulWidget for ItemList<'_> {
         state.scroll_into(area.height);
         state.remember_plan(plan);
         let list = ContextPreview::new(plan).with_rows(&state.rows).with_theme(self.theme);
-        let list = list.with_sought(&state.filter);
+        let list = list.with_search(&state.filter);
         let list = match self.texts {
             Some(texts) => list.with_texts(texts),
             None => list,
@@ -451,8 +451,8 @@ impl StatefulWidget for ItemList<'_> {
         let nothing = list.is_empty();
         list.render(area, buffer, &mut state.place);
         if nothing && area.height > 1 {
-            let said = report::wrapped(&report::printable(self.empty), area.width.max(1).into());
-            for (line, y) in said.iter().zip(area.top() + 1..area.bottom()) {
+            let lines = report::wrapped(&report::printable(self.empty), area.width.max(1).into());
+            for (line, y) in lines.iter().zip(area.top() + 1..area.bottom()) {
                 buffer.set_stringn(area.x, y, line, area.width.into(), self.theme.faint);
             }
         }

@@ -67,11 +67,11 @@ impl<'a> CompactionMarker<'a> {
     pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
         let columns = usize::from(columns);
         let (sign, record) = (if self.expanded { " [-]" } else { " [+]" }, self.record);
-        let said = format!("── {} ", report::compaction(record));
+        let title = format!("── {} ", report::compaction(record));
         let room = columns.saturating_sub(sign.width());
         // The rule fills the line, so that the sign is always in the last columns.
-        let rule = "─".repeat(room.saturating_sub(said.width()));
-        let head = fitted(&format!("{said}{rule}"), room) + sign;
+        let rule = "─".repeat(room.saturating_sub(title.width()));
+        let head = fitted(&format!("{title}{rule}"), room) + sign;
         let mut lines = vec![Line::styled(head, self.theme.warning)];
         if !self.expanded {
             return lines;

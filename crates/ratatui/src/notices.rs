@@ -1,6 +1,6 @@
 //! The notices of a plan, and the actions that a user can take on each.
 
-use super::{Move, NoticeAction, Theme, cursor::in_sight, detail::folded};
+use super::{Move, NoticeAction, Theme, cursor::scroll_offset, detail::wrap_line};
 use context_window::{
     ContextPlan, ItemId,
     plan::{Notice, NoticeCode},
@@ -196,7 +196,7 @@ impl<'a> NoticeList<'a> {
             }
         };
         let style = if selected { style.patch(theme.selected) } else { style };
-        let text = folded(&report::printable(&text), columns);
+        let text = wrap_line(&report::printable(&text), columns);
         let mut lines: Vec<Line<'static>> = text.into_iter().map(|line| Line::styled(line, style)).collect();
         if let (Entry::Notice(notice), true) = (entry, selected) {
             lines.extend(self.actions(notice, columns, state));
@@ -271,7 +271,7 @@ impl<'a> NoticeList<'a> {
             }
             lines.extend(more);
         }
-        state.offset = in_sight(state.offset, from, to, state.height, lines.len());
+        state.offset = scroll_offset(state.offset, from, to, state.height, lines.len());
         lines
     }
 }

@@ -36,7 +36,7 @@ impl ListRow {
     /// Returns the line of a marker. The line is empty for other rows, and for records that the conversation
     /// does not have.
     pub(super) fn marker(self, log: &Conversation, theme: Theme, columns: u16) -> Line<'static> {
-        let said = match self {
+        let text = match self {
             Self::Compaction(number) => {
                 let record = log.compaction(number);
                 let line =
@@ -49,7 +49,7 @@ impl ListRow {
             }
             Self::Item(_) | Self::Rewound(_) | Self::LeftOut(_) => String::new(),
         };
-        Line::styled(report::cut(&said, columns.into()), theme.warning)
+        Line::styled(report::cut(&text, columns.into()), theme.warning)
     }
 }
 
@@ -60,10 +60,10 @@ type Place = (u8, u32, u8);
 
 /// Returns every row of the plan in session order, with the markers if `markers` is true. Without a
 /// conversation, returns the plan's own order.
-pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: bool) -> Vec<ListRow> {
+pub(super) fn session_rows(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: bool) -> Vec<ListRow> {
     let rows = (0..u32::try_from(plan.row_count()).unwrap_or(u32::MAX)).map(ListRow::Item);
     let Some(log) = texts.log() else { return rows.collect() };
-    let all = markers_of(log);
+    let all = marker_rows(log);
     // A summary belongs at the marker of the compaction that wrote it.
     let summary = |number: u32| {
         let is_it = |(_, marker): &&(Place, ListRow)| *marker == ListRow::Compaction(number);
@@ -100,7 +100,7 @@ pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: boo
 
 /// Returns the events of a conversation that occur between messages. The key's position is the number of
 /// messages before the event.
-fn markers_of(log: &Conversation) -> Vec<(Place, ListRow)> {
+fn marker_rows(log: &Conversation) -> Vec<(Place, ListRow)> {
     let mut messages = 0;
     let mut markers = Vec::new();
     for row in log.history() {

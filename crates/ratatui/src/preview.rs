@@ -40,7 +40,7 @@ pub struct ContextPreview<'a> {
     plan: &'a ContextPlan,
     rows: Option<&'a [ListRow]>,
     texts: Option<&'a ItemTexts<'a>>,
-    sought: Option<&'a Filter>,
+    search: Option<&'a Filter>,
     effect: Option<&'a WhatIfEffect>,
     theme: Theme,
 }
@@ -98,7 +98,7 @@ impl<'a> ContextPreview<'a> {
     /// Creates the list of this plan's rows.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
-        Self { plan, rows: None, texts: None, sought: None, effect: None, theme: Theme::default() }
+        Self { plan, rows: None, texts: None, search: None, effect: None, theme: Theme::default() }
     }
 
     /// Sets the rows to show and their order, for a filtered or sorted list. Markers need the conversation
@@ -110,8 +110,8 @@ impl<'a> ContextPreview<'a> {
     }
 
     /// Starts the text of a row shortly before the match of this filter.
-    pub(super) fn with_sought(mut self, sought: &'a Filter) -> Self {
-        self.sought = Some(sought);
+    pub(super) fn with_search(mut self, search: &'a Filter) -> Self {
+        self.search = Some(search);
         self
     }
 
@@ -170,8 +170,8 @@ impl<'a> ContextPreview<'a> {
                 let section = if document { Section::Rag } else { Section::SystemPinned };
                 let id = fitted_id(&report::printable(id.as_str()), ids);
                 let blank = " ".repeat(TOKENS);
-                let said = format!("-*{id}{blank}  left out ({})", report::section(section).to_lowercase());
-                Some(Line::styled(report::cut(&said, columns.into()), self.theme.warning))
+                let text = format!("-*{id}{blank}  left out ({})", report::section(section).to_lowercase());
+                Some(Line::styled(report::cut(&text, columns.into()), self.theme.warning))
             }
             row => Some(row.marker(texts.log()?, self.theme, columns)),
         }
@@ -179,9 +179,9 @@ impl<'a> ContextPreview<'a> {
 }
 
 /// The columns of the reason, before any other column is dropped.
-const WHY: usize = 34;
+const REASON: usize = 34;
 /// The minimum columns of the reason next to long ids.
-const LEAST_WHY: usize = 22;
+const MIN_REASON: usize = 22;
 /// The columns of the token count.
 const TOKENS: usize = 11;
 /// The columns of the section.
@@ -190,7 +190,7 @@ const SECTION: usize = 15;
 /// The columns of the reason next to a text.
 const WHY_BESIDE: usize = 24;
 /// The minimum columns of a text.
-const LEAST_TEXT: usize = 12;
+const MIN_TEXT: usize = 12;
 
 /// The columns of ids and sections. If texts are shown, also those of the reason.
 #[derive(Clone, Copy)]
@@ -205,10 +205,10 @@ impl Widths {
     fn fit_columns(columns: usize, longest: usize) -> Self {
         // Sign and mark take two columns, and two spaces follow the tokens.
         let rest = columns.saturating_sub(2 + TOKENS + 2);
-        let section = if rest >= WHY + 12 + SECTION { SECTION } else { 0 };
+        let section = if rest >= REASON + 12 + SECTION { SECTION } else { 0 };
         // Ids get the columns that the reason leaves. Long ids may narrow the reason to its minimum.
-        let usual = rest.saturating_sub(section + WHY).clamp(8.min(rest), 24);
-        let most = rest.saturating_sub(section + LEAST_WHY).min(40);
+        let usual = rest.saturating_sub(section + REASON).clamp(8.min(rest), 24);
+        let most = rest.saturating_sub(section + MIN_REASON).min(40);
         Self { ids: usual.max(longest.min(most)), section, why: None }
     }
 
@@ -221,14 +221,14 @@ impl Widths {
         let section = if columns >= FULL { SECTION } else { 0 };
         let ids = longest.clamp(8, 24).min((rest / 4).max(8));
         let most = match columns {
-            FULL.. => WHY + 6,
-            WIDE.. => WHY,
+            FULL.. => REASON + 6,
+            WIDE.. => REASON,
             _ => WHY_BESIDE,
         };
         let why = longest_why.clamp(12, most);
         // A shorter text would be of no use.
         match rest.checked_sub(ids + section + why + 2) {
-            Some(text) if text >= LEAST_TEXT => Self { ids, section, why: Some(why) },
+            Some(text) if text >= MIN_TEXT => Self { ids, section, why: Some(why) },
             _ => Self::fit_columns(columns, longest),
         }
     }
@@ -267,7 +267,7 @@ impl ContextPreview<'_> {
                 text += &fitted(&words.why, why);
                 text += "  ";
                 let room = columns.saturating_sub(text.width());
-                text += &self.said(row, texts, room).unwrap_or_default();
+                text += &self.item_text(row, texts, room).unwrap_or_default();
             }
             _ => text += &words.why,
         }
@@ -276,10 +276,10 @@ impl ContextPreview<'_> {
 
     /// Returns the text of a row as one line. It starts at the beginning, or near the filter's match if the
     /// match is not visible from there.
-    fn said(&self, row: Decision<'_>, texts: &ItemTexts<'_>, columns: usize) -> Option<String> {
+    fn item_text(&self, row: Decision<'_>, texts: &ItemTexts<'_>, columns: usize) -> Option<String> {
         let start = texts.first_line(row)?;
-        let Some(sought) = self.sought.filter(|filter| !filter.is_empty()) else { return Some(start) };
-        let further = || sought.excerpt(&report::cut(&start, columns), &texts.text(row)?, columns);
+        let Some(search) = self.search.filter(|filter| !filter.is_empty()) else { return Some(start) };
+        let further = || search.excerpt(&report::cut(&start, columns), &texts.text(row)?, columns);
         further().or(Some(start))
     }
 

@@ -125,10 +125,10 @@ impl Widget for BudgetSlider<'_> {
         let track = self.track(track(area).1);
         let mut spans = vec![Span::styled(LABEL, style), Span::raw(track), Span::styled(text, style)];
         if let Some(effect) = self.effect.filter(|_| !changes.is_empty()) {
-            let mut said = vec![format!("  +{} -{}", effect.came.len(), effect.went.len())];
+            let mut parts = vec![format!("  +{} -{}", effect.came.len(), effect.went.len())];
             let items = changes.items();
             if items > 0 {
-                said.push(format!(", {items} {}", if items == 1 { "change" } else { "changes" }));
+                parts.push(format!(", {items} {}", if items == 1 { "change" } else { "changes" }));
             }
             let named = |word: &str, ids: &[ItemId]| {
                 let few: Vec<String> = ids.iter().take(4).map(|id| report::brief(id.as_str())).collect();
@@ -136,14 +136,14 @@ impl Widget for BudgetSlider<'_> {
                 format!(", {word} {}{more}", few.join(" "))
             };
             if let Some((kept, of)) = effect.kept {
-                said.push(format!(", cached prefix {}", report::percent(kept, of)));
+                parts.push(format!(", cached prefix {}", report::percent(kept, of)));
             }
             for (word, ids) in [("added", &effect.came), ("dropped", &effect.went)] {
                 if !ids.is_empty() {
-                    said.push(named(word, ids));
+                    parts.push(named(word, ids));
                 }
             }
-            spans.extend(said.into_iter().map(|said| Span::styled(said, self.theme.warning)));
+            spans.extend(parts.into_iter().map(|parts| Span::styled(parts, self.theme.warning)));
         } else {
             let step = format!("  < > by {}.{} %", state.step() / 10, state.step() % 10);
             spans.push(Span::styled(step, self.theme.faint));

@@ -74,7 +74,7 @@ impl<'a> StatusLine<'a> {
         if over {
             spans.push(Span::styled("  over budget", style));
         }
-        spans.extend(conversation_level(self.usage).map(|said| Span::styled(format!("  {said}"), style)));
+        spans.extend(conversation_level(self.usage).map(|level| Span::styled(format!("  {level}"), style)));
         Line::from(spans)
     }
 }

@@ -161,7 +161,7 @@ impl<'a> ItemTexts<'a> {
             Decision::Excluded(_) => None,
         };
         // The conversation has the full text. The prompt may contain a tool result without its middle.
-        self.given(row).or_else(|| body.map(|body| Cow::Owned(report::message_lines(body).join("\n"))))
+        self.request_text(row).or_else(|| body.map(|body| Cow::Owned(report::message_lines(body).join("\n"))))
     }
 
     /// Returns the first line that is not blank, as one printable line.
@@ -191,7 +191,7 @@ impl<'a> ItemTexts<'a> {
 
     /// Checks if any text of a row satisfies a predicate. For a run, checks the texts of all its messages.
     pub(super) fn any_text(&self, row: Decision<'_>, is_like_that: impl Fn(&str) -> bool) -> bool {
-        let said = |message: &Message| {
+        let message_matches = |message: &Message| {
             // Most messages are a single text. This path avoids allocating a list of lines for each of them.
             if message.parts().is_empty() && message.tool_calls().is_empty() {
                 return is_like_that(message.text());
@@ -203,17 +203,17 @@ impl<'a> ItemTexts<'a> {
         {
             let last = run.last_id.as_ref().unwrap_or(&run.id);
             if let (Some(first), Some(last)) = (log.position_of(&run.id), log.position_of(last)) {
-                return (first..=last).any(|at| said(log.message(at)));
+                return (first..=last).any(|at| message_matches(log.message(at)));
             }
         }
         match (row.kind(), self.message(row.id().as_str())) {
-            (ItemKind::Message, Some(message)) => said(message),
+            (ItemKind::Message, Some(message)) => message_matches(message),
             _ => self.text(row).is_some_and(|text| is_like_that(&text)),
         }
     }
 
     /// Returns the text of a row from the request or the conversation.
-    fn given<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
+    fn request_text<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
     where
         'a: 't,
     {

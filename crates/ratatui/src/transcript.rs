@@ -128,7 +128,7 @@ impl<'a> Transcript<'a> {
 
     /// Returns the visible lines for this area. Limits the scroll position to the beginning of the
     /// transcript.
-    fn in_sight(&self, area: Rect, state: &mut TranscriptState) -> Vec<Line<'static>> {
+    fn visible_lines(&self, area: Rect, state: &mut TranscriptState) -> Vec<Line<'static>> {
         let rows = usize::from(area.height);
         // Blocks are wrapped from the end, and the loop stops at the first visible line. Blocks far above are
         // never wrapped.
@@ -193,7 +193,7 @@ impl StatefulWidget for Transcript<'_> {
     type State = TranscriptState;
 
     fn render(self, area: Rect, buffer: &mut Buffer, state: &mut TranscriptState) {
-        draw_lines(area, buffer, &self.in_sight(area, state));
+        draw_lines(area, buffer, &self.visible_lines(area, state));
     }
 }
 

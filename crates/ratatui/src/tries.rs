@@ -12,7 +12,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     changed: bool,
-    said: String,
+    text: String,
 }
 
 impl Attempt {
@@ -26,7 +26,7 @@ impl Attempt {
 /// Writes the change, or the reason for its refusal, as one printable line.
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&report::printable(&self.said))
+        f.write_str(&report::printable(&self.text))
     }
 }
 
@@ -220,7 +220,7 @@ impl WhatIfState {
         if !is_message && !pinned {
             return refused(format!("{id} is not a message or note: it cannot be pinned"));
         }
-        let said = match (pinned, row) {
+        let text = match (pinned, row) {
             (true, _) if !is_message => {
                 format!("unpinned {id}: an unpinned note is removed until that is undone")
             }
@@ -235,7 +235,7 @@ impl WhatIfState {
         if changes.pins.remove(&id).is_none() {
             changes.pins.insert(id, !pinned);
         }
-        Attempt { changed: self.set_changes(changes), said }
+        Attempt { changed: self.set_changes(changes), text }
     }
 
     /// Sets an item to expired, or gives an expired item one turn. A second call reverts the first one, even
@@ -252,7 +252,7 @@ impl WhatIfState {
             Decision::Included(_) => false,
             Decision::Excluded(item) => matches!(item.reason, ExcludedReason::TtlExpired { .. }),
         };
-        let said = match (self.changes.expired.contains_key(&id), expired) {
+        let text = match (self.changes.expired.contains_key(&id), expired) {
             (true, _) => format!("TTL of {id} restored"),
             (false, true) => {
                 format!("{id} set to 1 turn left; the rest of its exchange may still be expired")
@@ -263,7 +263,7 @@ impl WhatIfState {
         if changes.expired.remove(&id).is_none() {
             changes.expired.insert(id, !expired);
         }
-        Attempt { changed: self.set_changes(changes), said }
+        Attempt { changed: self.set_changes(changes), text }
     }
 
     /// Excludes an item. A document is removed from the request, and a message or note expires. An excluded
@@ -271,8 +271,8 @@ impl WhatIfState {
     pub fn exclude(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let id = row.id().clone();
         if row.is_document() {
-            let said = format!("{id} left out");
-            return Attempt { changed: self.set_changes(self.changes.clone().with_excluded(id, true)), said };
+            let text = format!("{id} left out");
+            return Attempt { changed: self.set_changes(self.changes.clone().with_excluded(id, true)), text };
         }
         match row {
             Decision::Included(item) if item.reason == IncludedReason::Required => {
@@ -294,8 +294,8 @@ impl WhatIfState {
         } else {
             changes.pins.remove(id);
         }
-        let said = format!("{id} is in the request again");
-        Attempt { changed: self.set_changes(changes), said }
+        let text = format!("{id} is in the request again");
+        Attempt { changed: self.set_changes(changes), text }
     }
 
     /// Tries the action of a notice. Returns true if the trial changed.
@@ -311,6 +311,6 @@ impl WhatIfState {
     }
 }
 
-fn refused(said: String) -> Attempt {
-    Attempt { changed: false, said }
+fn refused(text: String) -> Attempt {
+    Attempt { changed: false, text }
 }

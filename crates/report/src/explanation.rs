@@ -38,12 +38,12 @@ impl Explained<'_> {
     /// `None` if the explanation has no count.
     #[must_use]
     pub fn cost(&self) -> Option<String> {
-        self.0.run_tokens.map(row::number).or_else(|| self.own_cost())
+        self.0.run_tokens.map(row::number).or_else(|| self.own_tokens())
     }
 
     /// Returns the token count of the item itself. For a run, this is the count of its newest message with
     /// its exchange, which enters the prompt first.
-    fn own_cost(&self) -> Option<String> {
+    fn own_tokens(&self) -> Option<String> {
         let tokens = self.0.tokens?;
         Some(row::number(TokenCount { tokens, certainty: self.0.certainty }))
     }
@@ -54,7 +54,7 @@ impl Explained<'_> {
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let it = self.0;
         let newest = format!("the newest message ({}) and its exchange", brief(it.id.as_str()));
-        let [costs, answered] = match (self.cost(), self.own_cost()) {
+        let [costs, answered] = match (self.cost(), self.own_tokens()) {
             (Some(run), Some(own)) if it.run_tokens.is_some() => {
                 [format!(", this run needs {run}"), format!("{newest}, which need {own}")]
             }

@@ -93,11 +93,11 @@ impl fmt::Display for Grid<'_> {
                     .map(|(sign, colour)| format!(" {}", self.page.coloured(*colour, &sign.to_string())))
             });
             let line = line.map_or_else(|| blank.clone(), Iterator::collect);
-            let said = legend.get(row).map(|(sign, name, tokens, colour)| {
+            let entry = legend.get(row).map(|(sign, name, tokens, colour)| {
                 let (sign, name) = (self.page.coloured(*colour, &sign.to_string()), fitted(name, names));
                 format!("   {sign} {name}  {:>numbers$}  {percent:>5}", grouped(*tokens))
             });
-            writeln!(f, "{}", format!("{line}{}", said.unwrap_or_default()).trim_end())?;
+            writeln!(f, "{}", format!("{line}{}", entry.unwrap_or_default()).trim_end())?;
         }
         Ok(())
     }

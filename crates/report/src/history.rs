@@ -54,6 +54,6 @@ fn quoted(line: &str) -> String {
 }
 
 /// Returns a bold line between two rules, which separates parts of the history.
-fn marker(said: &str) -> String {
-    format!("---\n\n**{said}**\n\n---\n\n")
+fn marker(text: &str) -> String {
+    format!("---\n\n**{text}**\n\n---\n\n")
 }

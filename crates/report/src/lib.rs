@@ -224,9 +224,9 @@ pub fn printable(text: &str) -> String {
 /// middle, because ids often differ at their end.
 #[must_use]
 pub fn brief(text: &str) -> String {
-    const MOST: usize = 60;
+    const MAX_COLUMNS: usize = 60;
     // Cut first: an id can be a megabyte long.
-    printable(&columns::middle_cut(text, MOST).unwrap_or_else(|| text.to_owned()))
+    printable(&columns::middle_cut(text, MAX_COLUMNS).unwrap_or_else(|| text.to_owned()))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use context_window::{ContextPlan, plan::Decision};
 use std::fmt::{self, Write as _};
 
 /// The maximum number of rows for excluded items. Further rows become a count.
-const MOST_ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 
 /// A plan as Markdown. Print it with `{}`.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,7 @@ impl fmt::Display for Markdown<'_> {
             let count: u64 = out.iter().map(|item| item.count).sum();
             writeln!(f, "\n| not in the prompt: {} | tokens | why |\n| --- | ---: | --- |", grouped(count))?;
             let rows = Rows::new(plan);
-            for item in out.iter().take(MOST_ROWS) {
+            for item in out.iter().take(MAX_ROWS) {
                 let row = rows.row(Decision::Excluded(item));
                 writeln!(
                     f,
@@ -71,7 +71,7 @@ impl fmt::Display for Markdown<'_> {
                     markdown_cell(&row.why)
                 )?;
             }
-            if let Some(more) = out.len().checked_sub(MOST_ROWS).filter(|more| *more > 0) {
+            if let Some(more) = out.len().checked_sub(MAX_ROWS).filter(|more| *more > 0) {
                 writeln!(f, "| {} rows more | | |", grouped(more as u64))?;
             }
         }

@@ -4,7 +4,7 @@ use super::printable;
 use context_window::{Message, Part, ToolCall};
 
 /// The placeholder for a text that was not loaded from its store.
-pub(crate) const LEFT: &str = "[text left in the store]";
+pub(crate) const NOT_LOADED_TEXT: &str = "[text left in the store]";
 
 /// Returns the lines of a message: its text, its parts and its tool calls. They can contain control
 /// characters.
@@ -13,7 +13,7 @@ pub(crate) const LEFT: &str = "[text left in the store]";
 pub fn message_lines(message: &Message) -> Vec<String> {
     let mut lines: Vec<String> = message.text().lines().map(str::to_owned).collect();
     if !message.is_loaded() {
-        lines.push(LEFT.into());
+        lines.push(NOT_LOADED_TEXT.into());
     }
     for part in message.parts() {
         match part {

@@ -5,7 +5,7 @@ use std::fmt;
 use unicode_width::UnicodeWidthStr;
 
 /// The smallest width in columns. The columns of a report have no room below it.
-const NARROWEST: usize = 60;
+const MIN_COLUMNS: usize = 60;
 
 /// The width and the colour setting of a page.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ impl Default for Page {
 
 impl Page {
     pub(super) fn width(mut self, columns: usize) -> Self {
-        self.columns = columns.max(NARROWEST);
+        self.columns = columns.max(MIN_COLUMNS);
         self
     }
 

@@ -35,8 +35,8 @@ pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {
 #[doc(hidden)]
 pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
     match row {
-        Decision::Included(item) => why_in(plan, item),
-        Decision::Excluded(item) => why_out(item),
+        Decision::Included(item) => included_reason(plan, item),
+        Decision::Excluded(item) => excluded_reason(item),
     }
 }
 
@@ -88,7 +88,7 @@ fn id(row: Decision<'_>, is_shared: bool) -> String {
 fn tokens(row: Decision<'_>) -> String {
     match row {
         Decision::Included(item) => number(item.token_estimate),
-        Decision::Excluded(item) => bound(item),
+        Decision::Excluded(item) => token_bound(item),
     }
 }
 
@@ -124,14 +124,14 @@ pub fn ttl(left: Ttl) -> String {
 }
 
 /// Describes the reason for an included item.
-fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
+fn included_reason(plan: &ContextPlan, item: &PlannedItem) -> String {
     let mut why = match item.reason {
-        IncludedReason::Required => format!("required: {}", what_is_required(plan, item)),
+        IncludedReason::Required => format!("required: {}", requirement(plan, item)),
         IncludedReason::Pinned => match item.source {
             Source::Pinned => "pinned note".into(),
-            _ => format!("pinned: {}", speaker(item)),
+            _ => format!("pinned: {}", speaker_name(item)),
         },
-        IncludedReason::Recent => speaker(item).into(),
+        IncludedReason::Recent => speaker_name(item).into(),
         IncludedReason::Question => "trimmed turn's question".into(),
         IncludedReason::Relevant => "document".into(),
         IncludedReason::Summary => "summary of archived messages".into(),
@@ -149,7 +149,7 @@ fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
 }
 
 /// Returns the name of a required item for people.
-fn what_is_required(plan: &ContextPlan, item: &PlannedItem) -> &'static str {
+fn requirement(plan: &ContextPlan, item: &PlannedItem) -> &'static str {
     match (item.source, item.role) {
         (Source::System, _) if item.kind == ItemKind::FocusHint => "focus hint",
         (Source::System, _) => "system text",
@@ -164,7 +164,7 @@ fn what_is_required(plan: &ContextPlan, item: &PlannedItem) -> &'static str {
 }
 
 /// Returns the author of an item for people, such as `user message` or `tool result`.
-fn speaker(item: &PlannedItem) -> &'static str {
+fn speaker_name(item: &PlannedItem) -> &'static str {
     match (item.source, item.role) {
         (Source::Tool, _) => "tool result",
         (Source::Synthetic, Some(Role::Tool)) => "placeholder result",
@@ -178,7 +178,7 @@ fn speaker(item: &PlannedItem) -> &'static str {
 }
 
 /// Describes the reason for an excluded item.
-fn why_out(item: &ExcludedItem) -> String {
+fn excluded_reason(item: &ExcludedItem) -> String {
     let why = printable(&item.reason.to_string());
     match &item.reason {
         ExcludedReason::Duplicate { of } if *of == item.id => {
@@ -212,7 +212,7 @@ pub(crate) fn number(tokens: TokenCount) -> String {
 }
 
 /// Returns the tokens of an excluded row. If the counter only estimates, they are marked as a bound.
-fn bound(item: &ExcludedItem) -> String {
+fn token_bound(item: &ExcludedItem) -> String {
     // In these cases counting stopped once the limit was exceeded, so the number is a lower bound.
     let weighed = match &item.reason {
         ExcludedReason::Budget {

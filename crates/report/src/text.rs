@@ -33,7 +33,7 @@ pub struct Text<'a> {
 }
 
 /// The maximum number of kinds in the list. The others share one line.
-const MOST_KINDS: usize = 10;
+const MAX_KINDS: usize = 10;
 
 /// The minimum and maximum width of a bar, in columns.
 const SHORTEST_BAR: usize = 6;
@@ -125,7 +125,7 @@ impl Text<'_> {
         }
         plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(plan, &prefix)))?;
         if let Some(upkeep) = plan.upkeep.filter(|upkeep| upkeep.spent > 0) {
-            self.field(f, "upkeep", &words::upkeep(upkeep))?;
+            self.field(f, "upkeep", &words::retention_cost(upkeep))?;
         }
         let ReasoningReport { sent, lost, .. } = &plan.thoughts;
         if *sent == 0 && lost.is_empty() {
@@ -147,7 +147,7 @@ impl Text<'_> {
     /// Writes the composition of the prompt: its tokens by kind, and its largest items.
     fn fills(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let composition = self.plan.composition(self.top);
-        let [shown, folded] = words::kinds(&composition, MOST_KINDS);
+        let [shown, folded] = words::kinds(&composition, MAX_KINDS);
         if shown.is_empty() {
             return Ok(());
         }
@@ -195,8 +195,8 @@ impl Text<'_> {
             let tokens = number(item.tokens);
             let label = format!("{tokens:>numbers$}  {percent:>5}  {}  ", fitted(&id, ids));
             let room = self.page.columns().saturating_sub(label.width());
-            let said = super::cut(&words::large_item(item), room);
-            writeln!(f, "{label}{}", self.page.dim(&said))?;
+            let text = super::cut(&words::large_item(item), room);
+            writeln!(f, "{label}{}", self.page.dim(&text))?;
         }
         Ok(())
     }
@@ -271,8 +271,8 @@ impl Text<'_> {
         for section in plan.sections.iter().filter(|section| section.used > section.budget) {
             let more = grouped(section.used - section.budget);
             let name = section_name(section.section);
-            let said = format!("{name:<13}takes {more} more than its budget: others leave them");
-            writeln!(f, "{}", self.page.yellow(&said))?;
+            let text = format!("{name:<13}takes {more} more than its budget: others leave them");
+            writeln!(f, "{}", self.page.yellow(&text))?;
         }
         let gap = share + budget + 6 + used;
         let lines: Vec<String> = plan

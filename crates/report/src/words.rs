@@ -63,7 +63,7 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     // All kinds are rounded together, so that the figure equals that of the table of kinds.
     let of_kind = percentages_of(&parts, composition.total).first().copied().unwrap_or_default();
     let item = composition.largest.first()?;
-    let name = format!("{} {}", short(item.id.as_str()), what_it_is(item));
+    let name = format!("{} {}", short(item.id.as_str()), item_description(item));
     let largest = format!(
         "the largest item is {name}: {} tokens, {}",
         grouped(item.tokens.tokens),
@@ -115,11 +115,11 @@ pub(super) fn history(plan: &ContextPlan) -> Option<String> {
 #[must_use]
 pub fn large_item(item: &LargeItem) -> String {
     let text = if item.text.is_empty() { String::new() } else { format!(": {}", item.text) };
-    printable(&format!("{}{text}", what_it_is(item)))
+    printable(&format!("{}{text}", item_description(item)))
 }
 
 /// Describes a large item without its text: `Read session_live.ex`.
-fn what_it_is(item: &LargeItem) -> String {
+fn item_description(item: &LargeItem) -> String {
     let what = match &item.kind {
         Kind::ToolResults(name) if !name.is_empty() => name.clone(),
         Kind::ToolResults(_) => "tool result".into(),
@@ -131,14 +131,14 @@ fn what_it_is(item: &LargeItem) -> String {
 }
 
 /// Describes the cost of documents and state retained from earlier questions (retention cost, rule S11).
-pub(super) fn upkeep(upkeep: RetentionCost) -> String {
+pub(super) fn retention_cost(retention: RetentionCost) -> String {
     format!(
         "{} documents and pieces of state of earlier questions take {} tokens: reading them again has cost {} so far, sending \
          the prompt without them costs {}",
-        grouped(upkeep.items),
-        grouped(upkeep.tokens),
-        dollars(upkeep.spent),
-        dollars(upkeep.leaving)
+        grouped(retention.items),
+        grouped(retention.tokens),
+        dollars(retention.spent),
+        dollars(retention.leaving)
     )
 }
 
@@ -180,7 +180,7 @@ pub(super) fn budget(plan: &ContextPlan) -> String {
 /// Describes the source of the limits, the tokenizer, the options and the wire format.
 pub(super) fn limits(plan: &ContextPlan) -> String {
     let calibration =
-        plan.calibration.map(|calibration| format!(", {}", counted_there(calibration))).unwrap_or_default();
+        plan.calibration.map(|calibration| format!(", {}", provider_count(calibration))).unwrap_or_default();
     let form = match plan.wire_format {
         WireFormat::OpenAiChat => String::new(),
         other => format!(" · wire format {}", other.name()),
@@ -227,7 +227,7 @@ pub fn conflict(overflow: &Overflow) -> String {
 }
 
 /// Describes the token calibration, which converts a local count into the provider's count.
-fn counted_there(calibration: TokenCalibration) -> String {
+fn provider_count(calibration: TokenCalibration) -> String {
     let offset = match calibration.offset {
         0 => String::new(),
         offset if offset > 0 => format!(" + {}", signed(offset)),

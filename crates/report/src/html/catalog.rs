@@ -14,21 +14,21 @@ use std::collections::BTreeMap;
 /// An item for the script: its id, the number of its kind, the name of its section, and its score in
 /// billionths.
 #[derive(Debug, Serialize)]
-struct Known(String, usize, &'static str, Option<i64>);
+struct CatalogItem(String, usize, &'static str, Option<i64>);
 
 /// A part of the overhead for the script: the number of its kind, its name, its tokens, and their certainty.
 #[derive(Debug, Serialize)]
 pub(super) struct Line(usize, &'static str, i64, &'static str);
 
 /// The items of a prompt by number, each with its tokens and the tokens of its reasoning.
-pub(super) type Held = BTreeMap<usize, (u64, u64)>;
+pub(super) type ItemTokens = BTreeMap<usize, (u64, u64)>;
 
 /// All items and kinds of a page, with their numbers.
 #[derive(Debug)]
 pub(super) struct Catalog {
     redact: bool,
     places: BTreeMap<RowKey, usize>,
-    items: Vec<Known>,
+    items: Vec<CatalogItem>,
     kinds: Vec<Kind>,
     /// The place of each item in the session, by item number.
     places_in_session: Vec<Place>,
@@ -76,7 +76,7 @@ impl Catalog {
         )]
         let score = score.map(|score| (score * 1e9) as i64);
         let number = self.items.len();
-        self.items.push(Known(visible(&short(key.2.as_str())), kind, key.0.name(), score));
+        self.items.push(CatalogItem(visible(&short(key.2.as_str())), kind, key.0.name(), score));
         // An item without a place comes after all others, in the order of numbers.
         self.places_in_session.push(place.unwrap_or((usize::MAX, number as u64)));
         self.places.insert(key, number);
@@ -85,7 +85,7 @@ impl Catalog {
 
     /// Returns the number of an item that is included in a prompt. The kind from the prompt replaces an
     /// earlier guess.
-    fn of_a_prompt(&mut self, key: RowKey, kind: &Kind) -> usize {
+    fn number_in_prompt(&mut self, key: RowKey, kind: &Kind) -> usize {
         let number = self.number(key, kind, None, None);
         self.items[number].1 = self.kind(kind);
         number
@@ -93,14 +93,14 @@ impl Catalog {
 
     /// Returns the number of an item of a budget map.
     pub(super) fn mapped(&mut self, item: &MappedItem) -> usize {
-        self.of_a_prompt((item.section, item.document, item.id.clone(), item.nth), &item.kind)
+        self.number_in_prompt((item.section, item.document, item.id.clone(), item.nth), &item.kind)
     }
 
     /// Returns the items of a prompt by number.
-    pub(super) fn held(&mut self, plan: &ContextPlan) -> Held {
+    pub(super) fn item_tokens(&mut self, plan: &ContextPlan) -> ItemTokens {
         let rows = plan.rows_by_kind().into_iter();
         rows.map(|one| {
-            (self.of_a_prompt(one.key(), &one.kind), (one.row.token_estimate.tokens, one.reasoning))
+            (self.number_in_prompt(one.key(), &one.kind), (one.row.token_estimate.tokens, one.reasoning))
         })
         .collect()
     }
@@ -138,7 +138,7 @@ pub(super) struct Finished {
     kinds: Vec<(&'static str, String, char, usize)>,
     /// The number of the reasoning kind.
     reasoning: usize,
-    items: Vec<Known>,
+    items: Vec<CatalogItem>,
     /// The rank of each item in the order of the session.
     rank: Vec<usize>,
 }
@@ -146,7 +146,7 @@ pub(super) struct Finished {
 /// Returns the difference between two prompts. The first list has three numbers for each item that is new or
 /// has other tokens: its number, its tokens, and its reasoning tokens. The second list has the numbers of the
 /// removed items.
-pub(super) fn difference(before: &Held, now: &Held) -> (Vec<u64>, Vec<usize>) {
+pub(super) fn difference(before: &ItemTokens, now: &ItemTokens) -> (Vec<u64>, Vec<usize>) {
     let enters = now.iter().filter(|(number, tokens)| before.get(number) != Some(tokens));
     let enters = enters.flat_map(|(number, (tokens, thought))| [*number as u64, *tokens, *thought]).collect();
     (enters, before.keys().filter(|number| !now.contains_key(number)).copied().collect())

@@ -18,10 +18,10 @@ use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The maximum number of rows for excluded items. Further rows become a count.
-const MOST_OUT: usize = 600;
+const MAX_EXCLUDED_ROWS: usize = 600;
 
 /// The maximum number of messages that a page lists inside runs. The newest messages of each run come first.
-const MOST_INSIDE: usize = 1_500;
+const MAX_RUN_ROWS: usize = 1_500;
 
 /// A row of the plan for the template.
 #[derive(Debug, Serialize)]
@@ -94,7 +94,7 @@ impl<'a> Items<'a> {
             catalog: Catalog::new(html.redact),
             inside: Vec::new(),
             not_listed: 0,
-            left_inside: MOST_INSIDE,
+            left_inside: MAX_RUN_ROWS,
         }
     }
 
@@ -113,11 +113,11 @@ impl<'a> Items<'a> {
         items
     }
 
-    /// Builds the excluded items, at most [`MOST_OUT`].
+    /// Builds the excluded items, at most [`MAX_EXCLUDED_ROWS`].
     pub(super) fn excluded(&mut self) -> Vec<Item> {
         let rows = &self.html.plan.excluded;
-        self.not_listed = rows.len().saturating_sub(MOST_OUT);
-        rows.iter().take(MOST_OUT).enumerate().map(|(at, row)| self.left_out(at, row)).collect()
+        self.not_listed = rows.len().saturating_sub(MAX_EXCLUDED_ROWS);
+        rows.iter().take(MAX_EXCLUDED_ROWS).enumerate().map(|(at, row)| self.left_out(at, row)).collect()
     }
 
     fn planned(
@@ -182,7 +182,7 @@ impl<'a> Items<'a> {
         let (kind, about) = self.kind_of(item);
         let (mut number, mut score) = (None, None);
         if is_run {
-            self.look_inside(at, item);
+            self.add_run_messages(at, item);
         } else {
             let document = item.kind.is_document();
             let sources = self.sources.as_ref();
@@ -259,7 +259,7 @@ impl<'a> Items<'a> {
     }
 
     /// Lists the newest messages inside a run, within the limit of the page.
-    fn look_inside(&mut self, run: usize, item: &ExcludedItem) {
+    fn add_run_messages(&mut self, run: usize, item: &ExcludedItem) {
         let Some(sources) = &self.sources else { return };
         let log = sources.request.log;
         let ends = [Some(&item.id), item.last_id.as_ref()];

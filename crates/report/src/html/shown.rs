@@ -1,7 +1,7 @@
 //! Texts of a session as a page shows them. Invisible characters are spelled out, long texts are cut with a
 //! note, and redacted texts become a hash and a size.
 
-use crate::message::LEFT;
+use crate::message::NOT_LOADED_TEXT;
 use context_window::{Message, Part, text::plain::grouped};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -52,7 +52,7 @@ impl Texts {
     pub(super) fn pieces_of_message(&mut self, message: &Message) -> Vec<Piece> {
         let mut pieces = Vec::new();
         if !message.is_loaded() {
-            pieces.push(Piece { note: LEFT.into(), ..self.piece("", "", false) });
+            pieces.push(Piece { note: NOT_LOADED_TEXT.into(), ..self.piece("", "", false) });
         }
         for reasoning in message.reasoning() {
             let seal = reasoning.signature.as_deref().unwrap_or_default();
@@ -116,8 +116,8 @@ impl Texts {
         // Text of the message comes first. Reasoning and the speaker's name are used only without such a
         // text.
         let says = |piece: &&Piece| !["reasoning", "speaker"].contains(&&*piece.what);
-        let (said, other): (Vec<&Piece>, Vec<&Piece>) = pieces.iter().partition(says);
-        let texts = said.into_iter().chain(other);
+        let (message_texts, other): (Vec<&Piece>, Vec<&Piece>) = pieces.iter().partition(says);
+        let texts = message_texts.into_iter().chain(other);
         self.line(
             texts.map(|piece| piece.text.trim_start()).find(|text| !text.is_empty()).unwrap_or_default(),
         )

@@ -3,7 +3,7 @@
 
 use super::{
     Html,
-    catalog::{Catalog, Finished, Held, Line, difference},
+    catalog::{Catalog, Finished, ItemTokens, Line, difference},
 };
 use context_window::{ContextPlan, TokenCount, analysis::BudgetMap, tokens::Certainty};
 use serde::Serialize;
@@ -84,9 +84,9 @@ impl<'a> Data<'a> {
     pub(super) fn new(html: &Html<'_>, mut catalog: Catalog, cells: usize, inside: &'a [Inside]) -> Self {
         let plan = html.plan;
         // The first state has no predecessor, so all its items are new.
-        let now = State::new(&mut catalog, plan, &Held::new(), String::new()).0;
+        let now = State::new(&mut catalog, plan, &ItemTokens::new(), String::new()).0;
         let mut prompts = Vec::new();
-        let mut before = Held::new();
+        let mut before = ItemTokens::new();
         let timeline = html.earlier.iter().chain((!html.earlier.is_empty()).then_some(plan));
         for (at, plan) in timeline.enumerate() {
             // Each state is the difference from the one before it, so the order matters.
@@ -119,8 +119,13 @@ impl<'a> Data<'a> {
 
 impl State {
     /// Builds a prompt as the difference from `before`, and returns its items for the next one.
-    fn new(catalog: &mut Catalog, plan: &ContextPlan, before: &Held, name: String) -> (Self, Held) {
-        let held = catalog.held(plan);
+    fn new(
+        catalog: &mut Catalog,
+        plan: &ContextPlan,
+        before: &ItemTokens,
+        name: String,
+    ) -> (Self, ItemTokens) {
+        let held = catalog.item_tokens(plan);
         let (enters, leaves) = difference(before, &held);
         let (budget, total) = (plan.prompt_budget, plan.estimated_tokens_total.tokens);
         let (overhead, reply) = (catalog.overhead(&plan.overhead), plan.reply_reserve());
@@ -154,14 +159,14 @@ impl Budgets {
         });
         let steps: Vec<_> = steps.collect();
         let to = map.steps.last().map_or(map.prompt_budget, |step| step.to);
-        let (from, until) = drawn(map, to);
+        let (from, until) = drawn_range(map, to);
         Self { to, largest: map.largest_budget, from, until, steps }
     }
 }
 
 /// Returns the range of budgets to draw. It reaches from the first to the last change and includes the
 /// present budget, with a margin of 5 per cent on either side.
-fn drawn(map: &BudgetMap, to: u64) -> (u64, u64) {
+fn drawn_range(map: &BudgetMap, to: u64) -> (u64, u64) {
     let changes = map.steps.iter().skip(1).map(|step| step.from);
     let low = changes.clone().min().unwrap_or(map.prompt_budget).min(map.prompt_budget);
     let high = changes.max().unwrap_or(map.prompt_budget).max(map.prompt_budget);

@@ -113,7 +113,7 @@ impl Timeline {
                 .collect(),
             top: grouped(scale),
             half: grouped(scale / 2),
-            sums: sums.said(),
+            sums: sums.to_texts(),
             prompts,
             not_shown: if older == 0 { String::new() } else { grouped(older as u64) },
         })
@@ -130,7 +130,7 @@ fn height(tokens: u64, scale: u64) -> u64 {
 #[derive(Debug, Default)]
 struct Sums {
     breaks: u64,
-    again: u128,
+    sent_again: u128,
     sent: u128,
     cached: u128,
     cost: Option<(u64, u64)>,
@@ -138,18 +138,22 @@ struct Sums {
 
 impl Sums {
     /// Describes the sums: tokens sent, the cache hit rate, cache breaks, and costs if known.
-    fn said(&self) -> Vec<String> {
+    fn to_texts(&self) -> Vec<String> {
         let whole = |tokens: u128| grouped(u64::try_from(tokens).unwrap_or(u64::MAX));
         let rate = percent(self.cached, self.sent);
-        let mut said = vec![format!("{} tokens sent, cache hit rate {rate}", whole(self.sent))];
+        let mut texts = vec![format!("{} tokens sent, cache hit rate {rate}", whole(self.sent))];
         if self.breaks > 0 {
             let breaks = if self.breaks == 1 { "cache break" } else { "cache breaks" };
-            said.push(format!("{} {breaks} sent {} tokens again", grouped(self.breaks), whole(self.again)));
+            texts.push(format!(
+                "{} {breaks} sent {} tokens again",
+                grouped(self.breaks),
+                whole(self.sent_again)
+            ));
         }
-        said.extend(self.cost.map(|(cost, uncached)| {
+        texts.extend(self.cost.map(|(cost, uncached)| {
             format!("{} for input, {} without a cache", dollars(cost), dollars(uncached))
         }));
-        said
+        texts
     }
 }
 
@@ -174,7 +178,7 @@ impl Prompt {
             marks.push(1);
             sums.breaks += 1;
             // Tokens of the last prompt after the break were cached and are sent again.
-            sums.again += u128::from(prefix.of - prefix.tokens);
+            sums.sent_again += u128::from(prefix.of - prefix.tokens);
         }
         // The predecessor of the first plan is unknown, so its compactions count as new only if it is prompt
         // 1.

@@ -25,7 +25,7 @@ use context_window::{
 use serde::Serialize;
 
 /// The number of rows above which the browser lays out only the visible ones.
-const MANY: usize = 500;
+const MANY_ROWS: usize = 500;
 
 /// The values for the template.
 #[derive(Debug, Serialize)]
@@ -180,7 +180,7 @@ impl View {
                 ),
             }),
             overflow: plan.overflow.as_ref().map(|overflow| Over::new(plan, overflow)),
-            notices: plan.notices.iter().map(|notice| said(notice, html.redact)).collect(),
+            notices: plan.notices.iter().map(|notice| notice_text(notice, html.redact)).collect(),
             timeline: Timeline::new(html),
             formula: words::formula(plan),
             facts: facts(plan),
@@ -199,7 +199,7 @@ impl View {
             included,
             excluded,
             rows: grouped(listed as u64),
-            many: rows > MANY,
+            many: rows > MANY_ROWS,
             left_out: grouped(left_out),
             explained: explained(html.explanations.len(), rows),
             fingerprint: plan.fingerprint(),
@@ -297,7 +297,7 @@ impl Over {
 
 /// Returns the rule id and the sentence of a notice. A quotation between grave accents can be a speaker's
 /// name, so a redacted page omits it.
-fn said(notice: &Notice, redact: bool) -> (&'static str, String) {
+fn notice_text(notice: &Notice, redact: bool) -> (&'static str, String) {
     let quoted = notice.text.find('`').zip(notice.text.rfind('`')).filter(|(from, to)| redact && from < to);
     let sentence = match quoted {
         Some((from, to)) => {
