@@ -60,13 +60,13 @@ pub struct SessionFile {
     name: String,
     text: String,
     documents: Vec<Document>,
-    holds: Holds,
+    content: FileContent,
     options: ReadOptions,
 }
 
 /// The kind of content in a file.
 #[derive(Debug)]
-enum Holds {
+enum FileContent {
     /// The conversation of a log on disk.
     Log(Box<Session>),
     /// The events of a transcript. A session spans several events.
@@ -164,11 +164,11 @@ impl SessionFile {
                 name: name.into(),
                 text,
                 documents,
-                holds: Holds::Events(transcript),
+                content: FileContent::Events(transcript),
                 options,
             });
         }
-        if let Some(format) = options.format.filter(|format| Writer::of_format(*format).is_some()) {
+        if let Some(format) = options.format.filter(|format| Writer::from_format(*format).is_some()) {
             let detail = format!("is no transcript of {}: no line is an event of it", format.title());
             return Err(Error::input(name, detail));
         }
@@ -183,19 +183,19 @@ impl SessionFile {
             ));
         };
         let texts = || documents.iter().map(|document| &text[document.start..document.end]);
-        let holds = if foreign::are_messages(texts(), options) {
-            Holds::Messages
+        let content = if foreign::are_messages(texts(), options) {
+            FileContent::Messages
         } else {
             let shape = Shape::read(&text[first.start..first.end], false);
             let by_name = || options.format.and_then(foreign::FormatReader::by_format).is_some();
             let are_foreign = by_name() || options.format.is_none() && foreign::is_known(&shape);
-            Holds::Sessions { are_foreign }
+            FileContent::Sessions { are_foreign }
         };
-        let documents = match holds {
-            Holds::Sessions { are_foreign: true } => split_foreign(&text, documents, options),
+        let documents = match content {
+            FileContent::Sessions { are_foreign: true } => split_foreign(&text, documents, options),
             _ => documents,
         };
-        Ok(Self { name: name.into(), text, documents, holds, options })
+        Ok(Self { name: name.into(), text, documents, content, options })
     }
 
     /// Reads the bytes of a log on disk.
@@ -206,8 +206,8 @@ impl SessionFile {
         let (log, torn) = Journal::read(name, bytes)?;
         let ignored = torn.map(|torn| unfinished(torn.line, torn.bytes));
         let log = Session::from(log).with_ignored(ignored.into_iter().collect());
-        let holds = Holds::Log(Box::new(log));
-        Ok(Self { name: name.into(), text: String::new(), documents: Vec::new(), holds, options })
+        let content = FileContent::Log(Box::new(log));
+        Ok(Self { name: name.into(), text: String::new(), documents: Vec::new(), content, options })
     }
 
     /// Returns the number of sessions. It is never 0.
@@ -243,19 +243,19 @@ impl SessionFile {
 
     /// Iterates over the places of the sessions in the file.
     fn places(&self) -> impl Iterator<Item = SessionPlace<'_>> {
-        let log = match &self.holds {
-            Holds::Log(log) => Some(SessionPlace::Log(log)),
-            Holds::Messages => Some(SessionPlace::Messages),
+        let log = match &self.content {
+            FileContent::Log(log) => Some(SessionPlace::Log(log)),
+            FileContent::Messages => Some(SessionPlace::Messages),
             _ => None,
         };
-        let transcript = match &self.holds {
-            Holds::Events(transcript) => Some(transcript),
+        let transcript = match &self.content {
+            FileContent::Events(transcript) => Some(transcript),
             _ => None,
         };
         let threads = transcript.into_iter().flat_map(|transcript| {
             transcript.threads.iter().map(move |thread| SessionPlace::Thread(transcript, thread))
         });
-        let are_sessions = matches!(self.holds, Holds::Sessions { .. });
+        let are_sessions = matches!(self.content, FileContent::Sessions { .. });
         let documents = self.documents.iter().filter(move |_| are_sessions);
         log.into_iter().chain(threads).chain(documents.map(SessionPlace::Document))
     }
@@ -295,7 +295,7 @@ impl SessionFile {
         let document = match self.place(id)? {
             SessionPlace::Document(document) => document,
             SessionPlace::Messages
-                if read::session(&self.joined().1, &self.name, 1, self.options).is_ok() =>
+                if read::session(&self.documents_as_list().1, &self.name, 1, self.options).is_ok() =>
             {
                 let end = self.documents.last().map_or(0, |last| last.end);
                 let (before, after) = self.text.split_at(end);
@@ -335,12 +335,12 @@ impl SessionFile {
         let (mut session, lone) = match place {
             SessionPlace::Log(log) => (log.clone(), 0),
             SessionPlace::Document(document) => {
-                let (text, lone) = surrogates::mended(self.text_of(document));
+                let (text, lone) = surrogates::replace_lone_surrogates(self.text_of(document));
                 (self.document(&text, document.line)?, lone)
             }
             SessionPlace::Messages => {
-                let (begins, list) = self.joined();
-                let (text, lone) = surrogates::mended(&list);
+                let (begins, list) = self.documents_as_list();
+                let (text, lone) = surrogates::replace_lone_surrogates(&list);
                 (self.document(&text, begins)?, lone)
             }
             SessionPlace::Thread(transcript, thread) => self.thread(transcript, thread)?,
@@ -372,7 +372,7 @@ impl SessionFile {
                 None => Ok(foreign::FormatReader::fitting(&shape)),
             }
         };
-        if matches!(self.holds, Holds::Sessions { are_foreign: true } | Holds::Messages) {
+        if matches!(self.content, FileContent::Sessions { are_foreign: true } | FileContent::Messages) {
             let readers = look(false)?;
             if !readers.is_empty() {
                 return foreign::session(&readers, text, place, self.options);
@@ -396,7 +396,7 @@ impl SessionFile {
     }
 
     /// Returns the values of the file as one JSON list, and the line on which it begins.
-    fn joined(&self) -> (usize, String) {
+    fn documents_as_list(&self) -> (usize, String) {
         let Some(first) = self.documents.first() else { return (1, "[]".into()) };
         let mut joined = String::with_capacity(self.text.len() + self.documents.len() + 2);
         joined.push('[');
@@ -416,8 +416,9 @@ impl SessionFile {
     /// Reads a session of a transcript. Also returns the number of lone surrogates replaced in it.
     fn thread(&self, transcript: &Transcript, thread: &Thread) -> Result<(Session, usize), Error> {
         let documents = thread.events.iter().map(|at| &self.documents[*at]);
-        let texts: Vec<_> =
-            documents.map(|document| (document.line, surrogates::mended(self.text_of(document)))).collect();
+        let texts: Vec<_> = documents
+            .map(|document| (document.line, surrogates::replace_lone_surrogates(self.text_of(document))))
+            .collect();
         let place = |line| Place { name: &self.name, line };
         let events: Vec<_> = texts.iter().map(|(line, (text, _))| (place(*line), &**text)).collect();
         let lone = texts.iter().map(|(_, (_, lone))| lone).sum();
@@ -442,7 +443,7 @@ impl SessionFile {
             SessionPlace::Log(_) => String::new(),
             SessionPlace::Messages => "1".into(),
             SessionPlace::Document(document) => {
-                let (text, _) = surrogates::mended(self.text_of(document));
+                let (text, _) = surrogates::replace_lone_surrogates(self.text_of(document));
                 document.id.clone().or_else(|| read::id(&text)).unwrap_or_else(|| document.place())
             }
             SessionPlace::Thread(_, thread) => {

@@ -226,7 +226,7 @@ impl FieldMap {
     }
 
     /// Splits a pair into its document and its score. Returns any other hit unchanged, without a score.
-    fn apart<'v>(&self, hit: &'v Value) -> (&'v Value, Option<f64>) {
+    fn split_hit<'v>(&self, hit: &'v Value) -> (&'v Value, Option<f64>) {
         match hit.as_array().map(Vec::as_slice) {
             Some([document, score]) if self.pairs => (document, score.as_f64()),
             _ => (hit, None),
@@ -235,17 +235,19 @@ impl FieldMap {
 
     /// Returns a hit's score, larger for a better match. Returns `None` if the hit has no numeric score.
     fn score_of(&self, hit: &Value) -> Option<f64> {
-        let (hit, beside) = self.apart(hit);
+        let (hit, outer_score) = self.split_hit(hit);
         // Stores such as Tantivy wrap each value in a list, which `one` unwraps.
         let number = |paths: &[String]| paths.iter().find_map(|path| one(at(hit, path)?).as_f64());
         // The score of a pair has no path of its own. It is a distance if the map reads distances only.
         let turned_round = self.score.is_empty();
-        let beside = beside.map(|score| if turned_round { -score } else { score });
-        beside.or_else(|| number(&self.score)).or_else(|| number(&self.distance).map(|distance| -distance))
+        let outer_score = outer_score.map(|score| if turned_round { -score } else { score });
+        outer_score
+            .or_else(|| number(&self.score))
+            .or_else(|| number(&self.distance).map(|distance| -distance))
     }
 
     fn item(&self, nth: usize, whole: &Value, ranked: bool) -> Result<RagItem, Error> {
-        let (hit, _) = self.apart(whole);
+        let (hit, _) = self.split_hit(whole);
         let missing = |what: &str, looked: &[String]| {
             let place = format!("{}[{nth}]", self.name);
             Error::input(place, format!("no {what}; looked for {}, found {}", looked.join(", "), shape(hit)))

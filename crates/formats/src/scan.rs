@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 /// Maximum number of values examined inside one unknown value.
-const MOST: usize = 10_000;
+const MAX_VALUES: usize = 10_000;
 
 /// Keys under which tools keep the texts of messages.
 const TEXTS: [&str; 9] =
@@ -36,14 +36,14 @@ pub(crate) fn is_something(json: &str) -> bool {
 }
 
 /// Maximum length, in characters, of a text under a metadata key.
-const LONGEST_METADATA: usize = 100;
+const MAX_METADATA_BYTES: usize = 100;
 
 /// Checks whether a value is metadata of an application: short texts under a usual key, such as a title, an
 /// author or a time.
 pub(crate) fn is_metadata(key: &str, json: &str) -> bool {
     has_name_of_metadata(key)
-        && look(json, &|value| match value {
-            Value::String(text) => (text.chars().count() > LONGEST_METADATA).then(|| Found::text(text)),
+        && search(json, &|value| match value {
+            Value::String(text) => (text.chars().count() > MAX_METADATA_BYTES).then(|| Found::text(text)),
             Value::Object(object) => is_call(object).then(|| Found::named("a call or a result")),
             _ => None,
         })
@@ -105,7 +105,7 @@ pub(crate) fn find_prose(json: &str) -> Option<Found> {
 
 /// Returns prose, a tool call or a tool result from anywhere in a JSON value.
 pub(crate) fn find_any(json: &str) -> Option<Found> {
-    look(json, &|value| match value {
+    search(json, &|value| match value {
         Value::String(text) => is_prose(text).then(|| Found::text(text)),
         Value::Object(object) => is_call(object).then(|| Found::named("a call or a result")),
         _ => None,
@@ -114,7 +114,7 @@ pub(crate) fn find_any(json: &str) -> Option<Found> {
 
 /// Returns a tool call, a tool result, or prose under a usual text key, from anywhere in a JSON value.
 pub(crate) fn find_part(json: &str) -> Option<Found> {
-    look(json, &|value| {
+    search(json, &|value| {
         let object = value.as_object()?;
         if is_call(object) {
             return Some(Found::named("a call or a result"));
@@ -126,7 +126,7 @@ pub(crate) fn find_part(json: &str) -> Option<Found> {
 
 /// Returns prose of a JSON value that none of `texts` contains.
 pub(crate) fn find_missing(json: &str, texts: &[String]) -> Option<Found> {
-    look(json, &|value| {
+    search(json, &|value| {
         let text = value.as_str().filter(|text| is_prose(text))?;
         (!texts.iter().any(|own| own.contains(text))).then(|| Found::text(text))
     })
@@ -139,19 +139,19 @@ pub(crate) fn find_part_or_prose(json: &str) -> Option<Found> {
 
 /// Returns a tool call or a tool result from anywhere in a JSON value.
 pub(crate) fn find_call(json: &str) -> Option<Found> {
-    look(json, &|value| {
+    search(json, &|value| {
         value.as_object().filter(|object| is_call(object)).map(|_| Found::named("a call or a result"))
     })
 }
 
 /// Checks whether a JSON value is or contains a list of messages: objects with a role and at least one more
 /// key.
-pub(crate) fn holds_messages(json: &str) -> bool {
+pub(crate) fn has_messages(json: &str) -> bool {
     let is_message = |value: &Value| {
         let role = value.get("role").or_else(|| value.get("from")).or_else(|| value.get("sender"));
         role.is_some_and(Value::is_string) && value.as_object().is_some_and(|object| object.len() > 1)
     };
-    let found = look(json, &|value| {
+    let found = search(json, &|value| {
         let list = value.as_array()?;
         list.iter().any(is_message).then(|| Found::named("messages"))
     });
@@ -159,8 +159,8 @@ pub(crate) fn holds_messages(json: &str) -> bool {
 }
 
 /// Applies `find` to a JSON value and to all values inside it, and returns its first finding. Returns a
-/// finding, too, for values nested too deep and for more than `MOST` values.
-fn look(json: &str, find: &dyn Fn(&Value) -> Option<Found>) -> Option<Found> {
+/// finding, too, for values nested too deep and for more than `MAX_VALUES` values.
+fn search(json: &str, find: &dyn Fn(&Value) -> Option<Found>) -> Option<Found> {
     if !is_something(json) {
         return None;
     }
@@ -174,7 +174,7 @@ fn look(json: &str, find: &dyn Fn(&Value) -> Option<Found>) -> Option<Found> {
 fn inside(value: &Value, find: &dyn Fn(&Value) -> Option<Found>, seen: &mut usize) -> Option<Found> {
     *seen += 1;
     // A value with this many parts is no mere detail of the writer, so it counts as content.
-    if *seen > MOST {
+    if *seen > MAX_VALUES {
         return Some(Found::named("many values"));
     }
     // serde_json limits the depth of a value to 128, which bounds this recursion.

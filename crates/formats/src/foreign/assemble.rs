@@ -1,8 +1,8 @@
 //! Conversion of another tool's conversation to a [`Session`].
 
 use super::{
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult},
     node::Reading,
-    talk::{Answer, Call, Entry, Piece, Step, Talk},
 };
 use crate::{
     error::Error,
@@ -24,14 +24,18 @@ use std::collections::BTreeSet;
 ///
 /// Returns an error with the place for a conversation without content, and for wire messages that cannot be
 /// read.
-pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<Session, Error> {
+pub(super) fn session(
+    conversation: ForeignConversation,
+    place: Place<'_>,
+    reading: Reading,
+) -> Result<Session, Error> {
     let mut reader = Reader::new(place);
-    reader.unknown = talk.wire_format.unwrap_or(reader.unknown);
+    reader.unknown = conversation.wire_format.unwrap_or(reader.unknown);
     reader.is_lenient = reading.is_lenient;
-    reader.head(None, talk.system, Vec::new())?;
+    reader.add_preamble(None, conversation.system, Vec::new())?;
     let mut assembly =
         Assembly { reader, ids: BTreeSet::new(), open: OpenCalls::default(), unread: UnreadKeys::default() };
-    let mut steps = talk.steps.into_iter().peekable();
+    let mut steps = conversation.steps.into_iter().peekable();
     while let Some(step) = steps.next() {
         // A compaction refers to the message after it, whose own id may not be its position.
         let own = match steps.peek() {
@@ -43,7 +47,8 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
     let Assembly { mut reader, open, unread, .. } = assembly;
     reader.ignored.extend(unread.notes());
     reader.log.check_ids(std::iter::empty())?;
-    bounded::check(reader.log.messages(), &talk.tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
+    bounded::check(reader.log.messages(), &conversation.tools)
+        .map_err(|(key, detail)| place.fault(&key, &detail))?;
     let mut ignored = reading.into_notes();
     ignored.append(&mut reader.ignored);
     ignored.extend(open.note());
@@ -54,12 +59,12 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
         return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
     }
     let mut session = Session::from(reader.log);
-    session.id = talk.id;
-    session.model = talk.model;
-    session.wire_format = talk.wire_format;
-    session.limits.stated = talk.stated;
-    session.tools = talk.tools;
-    session.rag = talk.rag;
+    session.id = conversation.id;
+    session.model = conversation.model;
+    session.wire_format = conversation.wire_format;
+    session.limits.stated = conversation.stated;
+    session.tools = conversation.tools;
+    session.rag = conversation.rag;
     Ok(session.with_ignored(ignored))
 }
 
@@ -83,7 +88,7 @@ impl Assembly<'_> {
             Step::Wire { path, json } => {
                 let place = self.reader.place;
                 let message: wire::Message = place.parse_part(&path, &json)?;
-                for lost in self.unread.look_at(self.reader.read, &message, &self.reader.log_keys) {
+                for lost in self.unread.check_keys(self.reader.read, &message, &self.reader.log_keys) {
                     self.reader.leave(&format!("{path}.{}", lost.key), &lost.detail)?;
                 }
                 self.reader.content = (format!("{path}.content"), true);
@@ -109,45 +114,45 @@ impl Assembly<'_> {
         self.reader.read += 1;
         // Ids are unique in the log, so a repeated id is replaced by a default one.
         let own = entry.id.filter(|id| self.ids.insert(id.clone()));
-        let mut names = Names { position, own, calls: 0, messages: 0 };
+        let mut names = IdAllocator { position, own, calls: 0, messages: 0 };
         let is_assistant = entry.role == Role::Assistant;
-        let mut said = Said::new(entry.role, entry.name);
+        let mut builder = MessageBuilder::new(entry.role, entry.name);
         // The file's id goes to the last message. In an assistant message it goes to the first one, because
         // the calls precede the results.
-        let mut held: Option<Message> = None;
+        let mut pending: Option<Message> = None;
         for piece in entry.pieces {
             match piece {
-                Piece::Part(part) => said.parts.push(part),
-                Piece::Thought(reasoning) => said.reasoning.push(reasoning),
-                Piece::Call(call) => said.calls.push(names.call(call)),
-                Piece::Answer(answer) => {
-                    if is_assistant && !said.is_empty() {
+                Piece::Part(part) => builder.parts.push(part),
+                Piece::Reasoning(reasoning) => builder.reasoning.push(reasoning),
+                Piece::Call(call) => builder.calls.push(names.call(call)),
+                Piece::ToolResult(answer) => {
+                    if is_assistant && !builder.is_empty() {
                         let is_first = names.messages == 0;
-                        self.put(&mut names, said.take(), is_first);
+                        self.put(&mut names, builder.take(), is_first);
                     }
                     let result = self.result(answer);
                     if is_assistant {
                         let is_first = names.messages == 0;
                         self.put(&mut names, result, is_first);
-                    } else if let Some(before) = held.replace(result) {
+                    } else if let Some(before) = pending.replace(result) {
                         self.put(&mut names, before, false);
                     }
                 }
             }
         }
         // A message of the file without any piece still becomes one message, which keeps the positions.
-        let is_more = !said.is_empty() || held.is_none() && names.messages == 0;
-        if is_more && let Some(before) = held.replace(said.take()) {
+        let is_more = !builder.is_empty() || pending.is_none() && names.messages == 0;
+        if is_more && let Some(before) = pending.replace(builder.take()) {
             self.put(&mut names, before, false);
         }
-        if let Some(last) = held {
+        if let Some(last) = pending {
             let is_own = !is_assistant || names.messages == 0;
             self.put(&mut names, last, is_own);
         }
     }
 
     /// Adds one message to the log, with an explicit id if the default id of its position would be wrong.
-    fn put(&mut self, names: &mut Names, message: Message, is_own: bool) {
+    fn put(&mut self, names: &mut IdAllocator, message: Message, is_own: bool) {
         let is_shifted = self.reader.log.messages().len() != names.position;
         let message = match names.next(is_own, is_shifted) {
             Some(id) => message.with_id(ItemId::from(id)),
@@ -158,7 +163,7 @@ impl Assembly<'_> {
 
     /// Creates the message of a tool result. It answers the call with its id, else the call with its name,
     /// else the next open call.
-    fn result(&mut self, answer: Answer) -> Message {
+    fn result(&mut self, answer: ToolResult) -> Message {
         let id = answer.id.filter(|id| !id.is_empty());
         let id = id.or_else(|| {
             self.open.catch_up(self.reader.log.messages());
@@ -176,14 +181,14 @@ impl Assembly<'_> {
 }
 
 /// The ids for the messages and calls that one message of the file becomes.
-struct Names {
+struct IdAllocator {
     position: usize,
     own: Option<String>,
     calls: usize,
     messages: usize,
 }
 
-impl Names {
+impl IdAllocator {
     /// Returns the id of the next message. Returns `None` if its default id is right.
     fn next(&mut self, is_own: bool, is_shifted: bool) -> Option<String> {
         let nth = self.messages;
@@ -208,7 +213,7 @@ impl Names {
 }
 
 /// The content of one message of the log.
-struct Said {
+struct MessageBuilder {
     role: Role,
     name: Option<String>,
     parts: Vec<Part>,
@@ -216,7 +221,7 @@ struct Said {
     calls: Vec<ToolCall>,
 }
 
-impl Said {
+impl MessageBuilder {
     fn new(role: Role, name: Option<String>) -> Self {
         Self { role, name, parts: Vec::new(), reasoning: Vec::new(), calls: Vec::new() }
     }

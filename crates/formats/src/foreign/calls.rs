@@ -2,8 +2,8 @@
 //! the provider.
 
 use super::{
+    conversation::{Call, Piece, arguments},
     node::{Fault, Node, Reading},
-    talk::{Call, Piece, arguments},
 };
 
 /// Adds calls to the pieces of a message, each one once.
@@ -19,15 +19,15 @@ pub(super) fn add<'a>(
     let mut open: Vec<bool> = pieces.iter().map(|piece| matches!(piece, Piece::Call(_))).collect();
     for (node, call) in more {
         let same = pieces.iter_mut().zip(&mut open).find_map(|(piece, is_open)| match piece {
-            Piece::Call(said) if *is_open && is_same(said, &call) => {
+            Piece::Call(known) if *is_open && is_same(known, &call) => {
                 *is_open = false;
-                Some(said)
+                Some(known)
             }
             _ => None,
         });
         match same {
             None => pieces.push(Piece::Call(call)),
-            Some(said) => join(said, call).map_err(|detail| node.fault(detail))?,
+            Some(known) => join(known, call).map_err(|detail| node.fault(detail))?,
         }
     }
     Ok(())
@@ -60,29 +60,29 @@ pub(super) fn one(node: &Node<'_>) -> Result<Call, Fault> {
     Ok(Call { id, name, arguments: arguments(Some(given)), signature: None })
 }
 
-fn is_same(said: &Call, other: &Call) -> bool {
-    match (&said.id, &other.id) {
-        (Some(said), Some(other)) => said == other,
-        _ => said.name == other.name && is_equal(&said.arguments, &other.arguments),
+fn is_same(known: &Call, other: &Call) -> bool {
+    match (&known.id, &other.id) {
+        (Some(known), Some(other)) => known == other,
+        _ => known.name == other.name && is_equal(&known.arguments, &other.arguments),
     }
 }
 
 /// Completes a call with the fields of its copy.
-fn join(said: &mut Call, other: Call) -> Result<(), String> {
-    if said.name != other.name {
+fn join(known: &mut Call, other: Call) -> Result<(), String> {
+    if known.name != other.name {
         return Err(format!(
             "is a call of `{}` and, elsewhere in its message, of `{}`",
-            other.name, said.name
+            other.name, known.name
         ));
     }
     // If a stream was interrupted, only one copy has the arguments.
-    if is_empty(&said.arguments) {
-        said.arguments = other.arguments;
-    } else if !is_empty(&other.arguments) && !is_equal(&said.arguments, &other.arguments) {
+    if is_empty(&known.arguments) {
+        known.arguments = other.arguments;
+    } else if !is_empty(&other.arguments) && !is_equal(&known.arguments, &other.arguments) {
         return Err("has other arguments elsewhere in its message".into());
     }
-    said.id = said.id.take().or(other.id);
-    said.signature = said.signature.take().or(other.signature);
+    known.id = known.id.take().or(other.id);
+    known.signature = known.signature.take().or(other.signature);
     Ok(())
 }
 

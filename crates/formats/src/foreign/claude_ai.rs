@@ -3,9 +3,9 @@
 
 use super::{
     FormatReader,
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult, arguments, usual_piece},
     node::{Fault, Fields, Node, Reading},
     shape::Shape,
-    talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, usual_piece},
 };
 use crate::{format::FileFormat, session::unread::Unread};
 use context_window::{Part, Role, text::plain};
@@ -27,13 +27,13 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
     Some(node.list().ok()?.into_iter().map(named).collect())
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let node = &node.only("conversations")?;
     let fields = node.object()?;
     fields.ignore(&["name", "summary", "account", "settings", "project", "snapshot_name", "creator"]);
     let mut chat = Chat::default();
-    chat.talk.id = fields.name("uuid")?;
-    chat.talk.model = fields.text("model")?;
+    chat.conversation.id = fields.name("uuid")?;
+    chat.conversation.model = fields.text("model")?;
     let leaf = fields.name("current_leaf_message_uuid")?;
     let all = fields.need("chat_messages")?.list()?;
     fields.finish(reading)?;
@@ -45,9 +45,9 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         "messages of other branches are left out",
     );
     let entries = reading.each(branch, |node, reading| chat.message(node, reading))?;
-    chat.talk.steps = entries.into_iter().flatten().map(Step::Entry).collect();
+    chat.conversation.steps = entries.into_iter().flatten().map(Step::Entry).collect();
     chat.notes(reading);
-    Ok(chat.talk)
+    Ok(chat.conversation)
 }
 
 /// Returns the messages of the current branch, the oldest first. Returns all messages if none names a parent.
@@ -79,7 +79,7 @@ fn branch<'a>(all: Vec<Node<'a>>, leaf: Option<&str>) -> Result<Vec<Node<'a>>, F
 
 #[derive(Default)]
 struct Chat {
-    talk: Talk,
+    conversation: ForeignConversation,
     files: usize,
     /// Counts of blocks without content.
     aside: Unread,
@@ -141,7 +141,7 @@ impl Chat {
                     "alternative_display_type",
                     "signature",
                 ]);
-                Piece::thought(fields.need("thinking")?.text()?)
+                Piece::reasoning(fields.need("thinking")?.text()?)
             }
             "tool_use" => {
                 of_the_screen(&fields);
@@ -153,7 +153,7 @@ impl Chat {
                 };
                 Some(Piece::Call(call))
             }
-            "tool_result" => Some(Piece::Answer(answer(&fields, reading)?)),
+            "tool_result" => Some(Piece::ToolResult(answer(&fields, reading)?)),
             aside @ ("token_budget" | "flag") => {
                 fields.ignore_all();
                 self.aside.count(aside);
@@ -189,7 +189,7 @@ fn attachment(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, F
 }
 
 /// Reads a result. Without an id, it answers the next open call of its tool.
-fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
+fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<ToolResult, Fault> {
     of_the_screen(fields);
     let (id, name) = (fields.name("tool_use_id")?, fields.text("name")?);
     let is_failed = fields.is_true("is_error");
@@ -201,7 +201,7 @@ fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
     };
     // Servers repeat this value in their texts, so it is used only without texts.
     let structured = structured.filter(|_| parts.is_empty()).map(|node| Part::Text(node.compact()));
-    Ok(Answer { id, name, parts: parts.into_iter().chain(structured).collect(), is_failed })
+    Ok(ToolResult { id, name, parts: parts.into_iter().chain(structured).collect(), is_failed })
 }
 
 /// Reads an item of a result.

@@ -2,10 +2,10 @@
 
 use super::{
     FormatReader,
+    conversation::ForeignConversation,
     node::{Fault, Node, Reading},
     shape::{Shape, text},
-    talk::Talk,
-    task::Task,
+    task::TaskReader,
 };
 use crate::format::FileFormat;
 use context_window::WireFormat;
@@ -35,16 +35,17 @@ fn fits(shape: &Shape) -> bool {
         || shape.has("historyItem") && has_history
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk { wire_format: Some(WireFormat::Anthropic), ..Talk::default() };
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation =
+        ForeignConversation { wire_format: Some(WireFormat::Anthropic), ..ForeignConversation::default() };
     let mut range = None;
     let all = if node.is_list() {
         node.list()?
     } else {
         let fields = node.object()?;
         fields.ignore(&["version", "updated_at", "agent", "source_last_message_key", "conversation_id"]);
-        talk.id = fields.name("sessionId")?;
-        talk.system.extend(fields.text("system_prompt")?);
+        conversation.id = fields.name("sessionId")?;
+        conversation.system.extend(fields.text("system_prompt")?);
         range = fields.get(RANGE);
         if let Some(item) = fields.get("historyItem") {
             let item = item.object()?;
@@ -71,12 +72,12 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         let hint = "a task's list names messages that Cline no longer sends";
         reading.note(format!("{hint} ({RANGE}); this file does not: all of its messages are read"));
     }
-    talk.model = kept.iter().rev().find_map(model);
-    let mut messages = Task::new(&kept, kept.len() == total);
+    conversation.model = kept.iter().rev().find_map(model);
+    let mut messages = TaskReader::new(&kept, kept.len() == total);
     let steps = reading.each(kept, |node, reading| messages.message(node, reading))?;
     messages.notes(reading);
-    talk.steps = steps.into_iter().flatten().collect();
-    Ok(talk)
+    conversation.steps = steps.into_iter().flatten().collect();
+    Ok(conversation)
 }
 
 /// Returns the messages without a range, which holds the indexes of its first and last message.

@@ -3,9 +3,9 @@
 
 use super::{
     FormatReader,
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult},
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Answer, Call, Entry, Piece, Step, Talk},
 };
 use crate::format::FileFormat;
 use context_window::{RagItem, Role, Tool};
@@ -41,12 +41,13 @@ fn has_documents(shape: &Shape) -> bool {
             || shape.has("model"))
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let fields = node.object()?;
-    let mut talk = Talk { model: fields.text("model")?, ..Talk::default() };
-    talk.stated.max_completion_tokens = fields.get("max_tokens").and_then(|most| most.number());
+    let mut conversation =
+        ForeignConversation { model: fields.text("model")?, ..ForeignConversation::default() };
+    conversation.stated.max_completion_tokens = fields.get("max_tokens").and_then(|most| most.number());
     let documents = fields.get("documents").map(|all| all.list()).transpose()?.unwrap_or_default();
-    talk.rag = reading.each(documents, |node, _| document(node))?;
+    conversation.rag = reading.each(documents, |node, _| document(node))?;
     fields.ignore(&[
         "stream",
         "temperature",
@@ -67,20 +68,24 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     ]);
     if let Some(messages) = fields.get("messages") {
         let tools = fields.get("tools").map(|tools| tools.list()).transpose()?.unwrap_or_default();
-        talk.tools = reading.each(tools, |node, _| function(node))?;
+        conversation.tools = reading.each(tools, |node, _| function(node))?;
         // Messages of version 2 have the form of Chat, so they are kept as JSON.
         let wire = |node: Node<'_>| Step::Wire { path: node.path().to_owned(), json: node.json().to_owned() };
-        talk.steps = messages.list()?.into_iter().map(wire).collect();
+        conversation.steps = messages.list()?.into_iter().map(wire).collect();
         fields.finish(reading)?;
-        return Ok(talk);
+        return Ok(conversation);
     }
-    version_1(&fields, &mut talk, reading)?;
+    version_1(&fields, &mut conversation, reading)?;
     fields.finish(reading)?;
-    Ok(talk)
+    Ok(conversation)
 }
 
 /// Reads a request of version 1, or its response, whose history ends with the reply.
-fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
+fn version_1(
+    fields: &Fields<'_>,
+    conversation: &mut ForeignConversation,
+    reading: &mut Reading,
+) -> Result<(), Fault> {
     fields.ignore(&[
         "prompt_truncation",
         "citation_quality",
@@ -97,7 +102,7 @@ fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Res
         "search_results",
         "is_search_required",
     ]);
-    talk.system.extend(fields.text("preamble")?.filter(|text| !text.is_empty()));
+    conversation.system.extend(fields.text("preamble")?.filter(|text| !text.is_empty()));
     if fields.name("conversation_id")?.is_some() && !fields.has("chat_history") {
         reading.note("earlier messages are not in the request: Cohere keeps them (`conversation_id`)");
     }
@@ -105,32 +110,32 @@ fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Res
         reading.note("what the connectors find is not in the request");
     }
     let tools = fields.get("tools").map(|tools| tools.list()).transpose()?.unwrap_or_default();
-    talk.tools = reading.each(tools, tool)?;
+    conversation.tools = reading.each(tools, tool)?;
     let mut open = Open::default();
     let history = fields.get("chat_history").map(|all| all.list()).transpose()?.unwrap_or_default();
     for entries in reading.each(history, |node, reading| turn(node, &mut open, reading))? {
-        talk.steps.extend(entries.into_iter().map(Step::Entry));
+        conversation.steps.extend(entries.into_iter().map(Step::Entry));
     }
     if let Some(results) = fields.get("tool_results") {
-        talk.steps.extend(answers(&results, &mut open, reading)?.into_iter().map(Step::Entry));
+        conversation.steps.extend(answers(&results, &mut open, reading)?.into_iter().map(Step::Entry));
     }
     if let Some(message) = fields.get("message") {
         let text = message.text()?;
         if !text.is_empty() {
-            talk.steps.push(Step::Entry(Entry::new(Role::User, vec![Piece::text(text)])));
+            conversation.steps.push(Step::Entry(Entry::new(Role::User, vec![Piece::text(text)])));
         }
     }
     if let Some(reply) = fields.get("text") {
         let text = reply.text()?;
         let last = fields.get("chat_history").and_then(|all| all.list().ok()?.pop());
         // The history of a response includes the reply.
-        let is_said = last.is_some_and(|last| last.json().contains(reply.json()));
-        if !text.is_empty() && !is_said {
+        let is_repeated = last.is_some_and(|last| last.json().contains(reply.json()));
+        if !text.is_empty() && !is_repeated {
             let call = fields.get("tool_calls");
             let mut pieces = vec![Piece::text(text)];
             pieces.extend(calls(call.as_ref(), &mut open, reading)?);
-            talk.steps.push(Step::Entry(Entry::new(Role::Assistant, pieces)));
-        } else if is_said {
+            conversation.steps.push(Step::Entry(Entry::new(Role::Assistant, pieces)));
+        } else if is_repeated {
             fields.ignore(&["tool_calls"]);
         }
     }
@@ -198,7 +203,7 @@ fn called(node: &Node<'_>, reading: &mut Reading) -> Result<(String, String), Fa
     let fields = node.object()?;
     fields.ignore(&["generation_id"]);
     let name = fields.need("name")?.text()?;
-    let parameters = super::talk::arguments(fields.get("parameters"));
+    let parameters = super::conversation::arguments(fields.get("parameters"));
     fields.finish(reading)?;
     Ok((name, parameters))
 }
@@ -219,7 +224,7 @@ fn answers(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Ve
             calls.push(Piece::Call(call));
             id.unwrap_or_default()
         });
-        Ok(Piece::Answer(Answer::text(Some(id), Some(name), output(&outputs)?)))
+        Ok(Piece::ToolResult(ToolResult::text(Some(id), Some(name), output(&outputs)?)))
     })?;
     let calls = (!calls.is_empty()).then(|| Entry::new(Role::Assistant, calls));
     Ok(calls.into_iter().chain([Entry::new(Role::Tool, answers)]).collect())

@@ -3,10 +3,10 @@
 
 use super::{
     FormatReader,
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult, arguments},
     media::{self, Source},
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Answer, Call, Entry, Piece, Step, Talk, arguments},
 };
 use crate::format::FileFormat;
 use context_window::{Part, Role, message::Reasoning};
@@ -27,9 +27,9 @@ fn fits(shape: &Shape) -> bool {
     has_state || shape.messages.iter().any(is_message)
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk::default();
-    let messages = if node.is_list() { node.list()? } else { around(node, &mut talk, reading)? };
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation = ForeignConversation::default();
+    let messages = if node.is_list() { node.list()? } else { around(node, &mut conversation, reading)? };
     // An approval repeats its call, so the ids of all calls are collected first.
     let mut calls = Calls::find(&messages);
     let entries = reading.each(messages, |node, reading| message(node, &mut calls, reading))?;
@@ -37,14 +37,18 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         let what = if calls.errors == 1 { "error is" } else { "errors are" };
         reading.note(format!("{} {what} left out: the model did not say that", calls.errors));
     }
-    talk.steps = entries.into_iter().flatten().map(Step::Entry).collect();
-    Ok(talk)
+    conversation.steps = entries.into_iter().flatten().map(Step::Entry).collect();
+    Ok(conversation)
 }
 
 /// Reads the object around the messages: a response, or the state of an agent.
-fn around<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
+fn around<'a>(
+    node: &Node<'a>,
+    conversation: &mut ForeignConversation,
+    reading: &mut Reading,
+) -> Result<Vec<Node<'a>>, Fault> {
     let fields = node.object()?;
-    talk.model = fields.first(&["modelId", "ModelId"]).map(|model| model.text()).transpose()?;
+    conversation.model = fields.first(&["modelId", "ModelId"]).map(|model| model.text()).transpose()?;
     fields.ignore(&[
         "conversationId",
         "ConversationId",
@@ -64,10 +68,11 @@ fn around<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result
     fields.ignore(&["continuationToken", "ContinuationToken", "type", "aiContextProviderState"]);
     if let Some(options) = fields.first(&["options", "Options"]) {
         let options = options.object()?;
-        talk.model = options.first(&["modelId", "ModelId"]).map(|model| model.text()).transpose()?;
-        talk.system
+        conversation.model = options.first(&["modelId", "ModelId"]).map(|model| model.text()).transpose()?;
+        conversation
+            .system
             .extend(options.first(&["instructions", "Instructions"]).map(|text| text.text()).transpose()?);
-        talk.stated.max_completion_tokens =
+        conversation.stated.max_completion_tokens =
             options.first(&["maxOutputTokens", "MaxOutputTokens"]).and_then(|most| most.number());
         options.finish(reading)?;
     }
@@ -182,9 +187,9 @@ fn content(node: &Node<'_>, calls: &mut Calls, reading: &mut Reading) -> Result<
     let piece = match name.to_lowercase().as_str() {
         "reasoning" | "textreasoning" => {
             fields.ignore(&["id"]);
-            let sealed = fields.first(&["protectedData", "ProtectedData", "protected_data"]).is_some();
-            let piece = thought(&fields)?;
-            if sealed && piece.is_none() {
+            let is_protected = fields.first(&["protectedData", "ProtectedData", "protected_data"]).is_some();
+            let piece = reasoning_piece(&fields)?;
+            if is_protected && piece.is_none() {
                 reading.note(format!(
                     "{}: a sealed thought is left out: its provider is not known",
                     node.path()
@@ -202,16 +207,16 @@ fn content(node: &Node<'_>, calls: &mut Calls, reading: &mut Reading) -> Result<
             let call = call(&fields, kind)?;
             Some(Piece::Call(call))
         }
-        kind if kind.ends_with("result") => Some(Piece::Answer(result(&fields, reading)?)),
+        kind if kind.ends_with("result") => Some(Piece::ToolResult(result(&fields, reading)?)),
         _ => Some(Piece::Part(part(&fields, &name)?)),
     };
     fields.finish(reading)?;
     Ok(piece)
 }
 
-fn thought(fields: &Fields<'_>) -> Result<Option<Piece>, Fault> {
+fn reasoning_piece(fields: &Fields<'_>) -> Result<Option<Piece>, Fault> {
     let text = fields.first(&["text", "Text"]).map(|text| text.text()).transpose()?.unwrap_or_default();
-    Ok((!text.trim().is_empty()).then(|| Piece::Thought(Reasoning::text(text))))
+    Ok((!text.trim().is_empty()).then(|| Piece::Reasoning(Reasoning::text(text))))
 }
 
 /// Reads a text or a file.
@@ -229,11 +234,11 @@ fn part(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
                 .first(&["mediaType", "MediaType", "media_type"])
                 .map(|kind| kind.text())
                 .transpose()?;
-            let (told, source) = Source::from_text(uri.text()?);
-            if matches!(&source, Source::Data(_)) && told.is_none() {
+            let (stated, source) = Source::from_text(uri.text()?);
+            if matches!(&source, Source::Data(_)) && stated.is_none() {
                 return Err(uri.fault("is no address; expected one, or a data URL"));
             }
-            media::part(&uri, &own.or(told).unwrap_or_default(), source, name)
+            media::part(&uri, &own.or(stated).unwrap_or_default(), source, name)
         }
         "hostedfile" => {
             fields.ignore(&[
@@ -283,15 +288,15 @@ fn call(fields: &Fields<'_>, kind: &str) -> Result<Call, Fault> {
         (None, "shelltoolcall") => "shell".into(),
         (None, _) => return Err(fields.node().fault("has no `name`")),
     };
-    let beside = fields.first(&["queries", "Queries", "inputs", "Inputs", "commands"]);
-    let arguments = match (fields.first(&["arguments", "Arguments"]), beside) {
+    let inputs = fields.first(&["queries", "Queries", "inputs", "Inputs", "commands"]);
+    let arguments = match (fields.first(&["arguments", "Arguments"]), inputs) {
         (None, Some(inputs)) => format!("{{\"inputs\":{}}}", inputs.compact()),
         (own, _) => arguments(own),
     };
     Ok(Call { id: Some(id.name()?), name, arguments, signature: None })
 }
 
-fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
+fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<ToolResult, Fault> {
     let id = fields
         .first(&["callId", "CallId", "call_id"])
         .ok_or_else(|| fields.node().fault("has no `callId`"))?;
@@ -307,10 +312,10 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
     };
     // `result` repeats the text of `items`. A different text would be lost.
     if let (Some(items), Some(whole)) = (items, whole.filter(Node::is_text)) {
-        let said: String =
+        let all_text: String =
             parts.iter().map(|part| if let Part::Text(text) = part { text.as_str() } else { "" }).collect();
         let bare = |text: &str| text.split_whitespace().collect::<String>();
-        if !bare(&said).contains(&bare(&whole.text()?)) {
+        if !bare(&all_text).contains(&bare(&whole.text()?)) {
             return Err(items.fault("do not say what `result` says"));
         }
     }
@@ -321,7 +326,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
         parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
         parts.push(Part::Text(exception.clone()));
     }
-    Ok(Answer { id: Some(id.name()?), name: None, parts, is_failed: exception.is_some() })
+    Ok(ToolResult { id: Some(id.name()?), name: None, parts, is_failed: exception.is_some() })
 }
 
 /// Checks whether a result is a list of contents.
@@ -387,5 +392,5 @@ fn approval(
     // `Microsoft.Extensions.AI` sends this text for a denied call.
     let text =
         ["Tool call invocation rejected.".to_owned()].into_iter().chain(reason).collect::<Vec<_>>().join(" ");
-    Ok(is_denied.then(|| Piece::Answer(Answer::text(call.id, Some(call.name), text).failed(true))))
+    Ok(is_denied.then(|| Piece::ToolResult(ToolResult::text(call.id, Some(call.name), text).failed(true))))
 }

@@ -2,9 +2,9 @@
 
 use super::{
     FormatReader,
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult, arguments, data_url},
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, data_url},
 };
 use crate::{format::FileFormat, session::unread::Unread};
 use context_window::{Part, Role, WireFormat, message::Reasoning};
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Goose, fits, read);
 
 /// Types of content that no other tool has.
-const OWN: [&str; 10] = [
+const GOOSE_KINDS: [&str; 10] = [
     "toolRequest",
     "toolResponse",
     "toolConfirmationRequest",
@@ -34,13 +34,13 @@ fn fits(shape: &Shape) -> bool {
         let is_session = line.get("role").is_some() || line.get("conversation").is_some();
         line.get("working_dir").is_some() && line.get("message_count").is_some() && !is_session
     };
-    shape.any_part("content", |part| OWN.contains(&text(part, "type")))
+    shape.any_part("content", |part| GOOSE_KINDS.contains(&text(part, "type")))
         || shape.messages.iter().any(is_marked)
         || shape.messages.first().is_some_and(is_header)
         || shape.container == "conversation" && shape.has("working_dir")
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let mut goose = Goose::default();
     let messages = if node.is_list() {
         let mut lines = node.list()?;
@@ -60,14 +60,14 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         messages.unwrap_or_default()
     };
     let entries = reading.each(messages, |node, reading| goose.message(node, reading))?;
-    goose.talk.steps = entries.into_iter().flatten().map(Step::Entry).collect();
+    goose.conversation.steps = entries.into_iter().flatten().map(Step::Entry).collect();
     goose.notes(reading);
-    Ok(goose.talk)
+    Ok(goose.conversation)
 }
 
 #[derive(Default)]
 struct Goose {
-    talk: Talk,
+    conversation: ForeignConversation,
     hidden: usize,
     hidden_parts: usize,
     /// The ids of calls that goose itself could not parse.
@@ -80,18 +80,20 @@ impl Goose {
     /// Reads the keys around the messages.
     fn session(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<(), Fault> {
         fields.ignore(&["name", "description", "working_dir", "extension_data", "user_recipe_values"]);
-        self.talk.id = fields.name("id")?;
+        self.conversation.id = fields.name("id")?;
         if let Some(config) = fields.get("model_config") {
             let config = config.object()?;
-            self.talk.model = config.text("model_name")?;
-            self.talk.stated.model_context_len = config.get("context_limit").and_then(|limit| limit.number());
-            self.talk.stated.max_completion_tokens = config.get("max_tokens").and_then(|most| most.number());
+            self.conversation.model = config.text("model_name")?;
+            self.conversation.stated.model_context_len =
+                config.get("context_limit").and_then(|limit| limit.number());
+            self.conversation.stated.max_completion_tokens =
+                config.get("max_tokens").and_then(|most| most.number());
             config.ignore_all();
         }
         // The instructions of a recipe are part of the system text.
         if let Some(recipe) = fields.get("recipe") {
             let recipe = recipe.object()?;
-            self.talk.system.extend(recipe.text("instructions")?);
+            self.conversation.system.extend(recipe.text("instructions")?);
             recipe.ignore_all();
         }
         fields.finish(reading)
@@ -134,18 +136,18 @@ impl Goose {
             "thinking" => {
                 let thought = fields.need("thinking")?.text()?;
                 let signature = fields.text("signature")?.filter(|signature| !signature.is_empty());
-                Some(Piece::Thought(match signature {
+                Some(Piece::Reasoning(match signature {
                     Some(signature) => Reasoning::signed(WireFormat::Anthropic, thought, signature),
                     None => Reasoning::text(thought),
                 }))
             }
             "redactedThinking" => {
                 let data = fields.need("data")?.text()?;
-                Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()))
+                Some(Piece::Reasoning(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()))
             }
-            "reasoning" => Piece::thought(fields.need("text")?.text()?),
+            "reasoning" => Piece::reasoning(fields.need("text")?.text()?),
             "toolRequest" | "frontendToolRequest" => self.call(&fields, reading)?.map(Piece::Call),
-            "toolResponse" => self.answer(&fields, reading)?.map(Piece::Answer),
+            "toolResponse" => self.answer(&fields, reading)?.map(Piece::ToolResult),
             aside @ ("toolConfirmationRequest"
             | "actionRequired"
             | "systemNotification"
@@ -192,14 +194,14 @@ impl Goose {
         }
     }
 
-    fn answer(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<Option<Answer>, Fault> {
+    fn answer(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<Option<ToolResult>, Fault> {
         fields.ignore(&["metadata"]);
         let id = fields.name("id")?;
         let outcome = fields.need("toolResult")?.object()?;
         let answer = match &*outcome.need("status")?.text()? {
             "success" => {
                 let value = outcome.need("value")?;
-                let mut answer = Answer { id, ..Answer::default() };
+                let mut answer = ToolResult { id, ..ToolResult::default() };
                 let mut structured = None;
                 let content = if value.is_list() {
                     value.list()?
@@ -220,7 +222,7 @@ impl Goose {
                 answer.parts.extend(structured.map(|structured| Part::Text(structured.compact())));
                 answer
             }
-            "error" => Answer::text(id, None, outcome.need("error")?.text()?).failed(true),
+            "error" => ToolResult::text(id, None, outcome.need("error")?.text()?).failed(true),
             _ => {
                 return Err(outcome
                     .need("status")?

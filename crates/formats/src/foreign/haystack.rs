@@ -2,11 +2,12 @@
 //! ...). The parts are in `content`, or from 2.9 to 2.11 in `_content`. Before 2.9, `content` was a string.
 
 use super::{
-    FormatReader, calls, media,
+    FormatReader, calls,
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult, arguments},
+    media,
     media::Source,
     node::{Fault, Fields, Node, Reading},
     shape::Shape,
-    talk::{Answer, Call, Entry, Piece, Step, Talk, arguments},
 };
 use crate::format::FileFormat;
 use crate::scan;
@@ -44,7 +45,7 @@ fn fits(shape: &Shape) -> bool {
     shape.has("serialized_data") || shape.messages.iter().any(is_message)
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let mut history = History::default();
     let messages = messages(node, reading)?;
     let entries = reading.each(messages, |node, reading| history.message(node, reading))?;
@@ -55,7 +56,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         }
     }
     let steps = entries.into_iter().map(Step::Entry).collect();
-    Ok(Talk { model: history.model, steps, ..Talk::default() })
+    Ok(ForeignConversation { model: history.model, steps, ..ForeignConversation::default() })
 }
 
 /// Returns the messages of a list, or of a state that contains one.
@@ -73,7 +74,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     let list = fields.need("messages")?.list()?;
     for key in fields.names().filter(|key| *key != "messages") {
         let value = fields.peek(key).map(Node::json).unwrap_or_default();
-        if scan::holds_messages(value) || scan::find_call(value).is_some() {
+        if scan::has_messages(value) || scan::find_call(value).is_some() {
             reading
                 .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;
         } else if scan::find_any(value).is_some() {
@@ -118,11 +119,11 @@ impl History {
         } else {
             reading.each(content.list()?, |node, reading| self.part(node, reading))?
         };
-        let is_answer = |piece: &Piece| matches!(piece, Piece::Answer(_));
+        let is_answer = |piece: &Piece| matches!(piece, Piece::ToolResult(_));
         if role == Role::Tool && !pieces.iter().any(is_answer) {
             let parts = super::parts_of(node, pieces)?;
             let id = meta_text("tool_call_id");
-            pieces = vec![Piece::Answer(Answer { id, name: name.clone(), parts, is_failed: false })];
+            pieces = vec![Piece::ToolResult(ToolResult { id, name: name.clone(), parts, is_failed: false })];
         }
         fields.finish(reading)?;
         Ok(Entry::new(role, pieces).with_name(name.filter(|_| role != Role::Tool)))
@@ -153,8 +154,8 @@ impl History {
         let piece = match kind {
             "text" => Piece::text(fields.need("text")?.text()?),
             "tool_call" => Piece::Call(self.call(&fields)?),
-            "tool_call_result" => Piece::Answer(self.answer(&fields, reading)?),
-            "reasoning" => thought(&fields)?,
+            "tool_call_result" => Piece::ToolResult(self.answer(&fields, reading)?),
+            "reasoning" => reasoning_piece(&fields)?,
             _ => file(&fields, kind)?,
         };
         fields.finish(reading)?;
@@ -182,7 +183,7 @@ impl History {
     }
 
     /// Reads a result. If its call has no id, it is matched by tool and arguments.
-    fn answer(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
+    fn answer(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<ToolResult, Fault> {
         let origin = fields.need("origin")?.object()?;
         origin.ignore(&["extra"]);
         let name = origin.need("tool_name")?.text()?;
@@ -202,7 +203,7 @@ impl History {
         } else {
             vec![context_window::Part::Text(result.text_or_json())]
         };
-        Ok(Answer { id, name: Some(name), parts, is_failed: fields.is_true("error") })
+        Ok(ToolResult { id, name: Some(name), parts, is_failed: fields.is_true("error") })
     }
 }
 
@@ -217,18 +218,18 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
     })
 }
 
-fn thought(fields: &Fields<'_>) -> Result<Piece, Fault> {
+fn reasoning_piece(fields: &Fields<'_>) -> Result<Piece, Fault> {
     let text = fields.need("reasoning_text")?.text()?;
     let extra = match fields.get("extra") {
         Some(extra) => extra.object()?,
         None => Node::root("{}").object()?,
     };
     let id = extra.name("id")?;
-    Ok(Piece::Thought(match (extra.text("signature")?, extra.text("encrypted_content")?) {
+    Ok(Piece::Reasoning(match (extra.text("signature")?, extra.text("encrypted_content")?) {
         (Some(signature), _) => Reasoning::signed(WireFormat::Anthropic, text, signature),
         (None, Some(encrypted)) => {
-            let sealed = Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted);
-            id.into_iter().fold(sealed, Reasoning::with_id)
+            let signed_reasoning = Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted);
+            id.into_iter().fold(signed_reasoning, Reasoning::with_id)
         }
         (None, None) => Reasoning::text(text),
     }))

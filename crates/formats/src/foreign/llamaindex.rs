@@ -3,11 +3,12 @@
 //! key.
 
 use super::{
-    FormatReader, calls, media,
+    FormatReader, calls,
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult, arguments, data_url},
+    media,
     media::Source,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, data_url},
 };
 use crate::format::FileFormat;
 use context_window::{Part, Role, WireFormat, message::Reasoning};
@@ -62,10 +63,13 @@ fn store<'a>(node: &Node<'a>) -> Result<Option<Node<'a>>, Fault> {
     Ok(Some(store))
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let all = messages(node, reading)?;
     let messages = reading.each(all, message)?;
-    Ok(Talk { steps: messages.into_iter().map(Step::Entry).collect(), ..Talk::default() })
+    Ok(ForeignConversation {
+        steps: messages.into_iter().map(Step::Entry).collect(),
+        ..ForeignConversation::default()
+    })
 }
 
 fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
@@ -93,8 +97,8 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
 fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let fields = node.object()?;
     let role = role(&fields)?;
-    let beside = match fields.get("additional_kwargs") {
-        Some(beside) => beside.object()?,
+    let outside = match fields.get("additional_kwargs") {
+        Some(outside) => outside.object()?,
         None => Node::root("{}").object()?,
     };
     let blocks = fields.get("blocks").map(|blocks| blocks.list()).transpose()?;
@@ -114,12 +118,13 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let id = fields.name("id")?;
     if role == Role::Tool {
         let parts = super::parts_of(node, pieces)?;
-        let (id, name) = (beside.name("tool_call_id")?, beside.text("name")?);
-        pieces = vec![Piece::Answer(Answer { id, name, parts, is_failed: beside.is_true("is_error") })];
+        let (id, name) = (outside.name("tool_call_id")?, outside.text("name")?);
+        pieces =
+            vec![Piece::ToolResult(ToolResult { id, name, parts, is_failed: outside.is_true("is_error") })];
     } else {
-        add_beside(&mut pieces, &beside)?;
+        add_outside_content(&mut pieces, &outside)?;
     }
-    beside.finish(reading)?;
+    outside.finish(reading)?;
     fields.finish(reading)?;
     Ok(Entry::new(role, pieces).with_id(id))
 }
@@ -132,24 +137,25 @@ fn text_of(piece: &Piece) -> Option<&str> {
 }
 
 /// Adds the data outside the blocks: calls without a block, and reasoning.
-fn add_beside(pieces: &mut Vec<Piece>, beside: &Fields<'_>) -> Result<(), Fault> {
-    calls::add(pieces, calls::list(beside.get("tool_calls"))?)?;
-    if let Some(legacy) = beside.get("function_call") {
+fn add_outside_content(pieces: &mut Vec<Piece>, outside: &Fields<'_>) -> Result<(), Fault> {
+    calls::add(pieces, calls::list(outside.get("tool_calls"))?)?;
+    if let Some(legacy) = outside.get("function_call") {
         calls::add(pieces, [(legacy.clone(), calls::one(&legacy)?)])?;
     }
-    let is_thought = |piece: &Piece| matches!(piece, Piece::Thought(_));
-    if let Some(thinking) = beside.get("thinking") {
+    let is_thought = |piece: &Piece| matches!(piece, Piece::Reasoning(_));
+    if let Some(thinking) = outside.get("thinking") {
         let thinking = thinking.object()?;
-        let thought = sealed(thinking.text("thinking")?.unwrap_or_default(), &thinking)?;
+        let thought = signed(thinking.text("thinking")?.unwrap_or_default(), &thinking)?;
         // A thinking block may repeat this value.
         if !pieces.iter().any(is_thought) {
             pieces.splice(0..0, thought);
         }
     }
-    if let Some(text) = beside.text("reasoning_content")?.filter(|_| !pieces.iter().any(is_thought)) {
-        pieces.splice(0..0, Piece::thought(text));
+    if let Some(text) = outside.text("reasoning_content")?.filter(|_| !pieces.iter().any(is_thought)) {
+        pieces.splice(0..0, Piece::reasoning(text));
     }
-    for item in beside.get("built_in_tool_calls").map(|items| items.list()).transpose()?.unwrap_or_default() {
+    for item in outside.get("built_in_tool_calls").map(|items| items.list()).transpose()?.unwrap_or_default()
+    {
         // The provider's tools ran before the reply, so their items precede it.
         let json = item.compact();
         pieces.insert(0, Piece::Part(Part::Opaque { wire_format: WireFormat::OpenAiResponses, json }));
@@ -178,8 +184,8 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
             fields.ignore(&["num_tokens"]);
             let text = fields.text("content")?.unwrap_or_default();
             match fields.get("additional_information") {
-                Some(information) => sealed(text, &information.object()?)?,
-                None => Piece::thought(text),
+                Some(information) => signed(text, &information.object()?)?,
+                None => Piece::reasoning(text),
             }
         }
         "tool_call" => Some(Piece::Call(Call {
@@ -215,18 +221,18 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
 }
 
 /// Creates a reasoning piece from a text and the provider's signature, if present.
-fn sealed(text: String, information: &Fields<'_>) -> Result<Option<Piece>, Fault> {
+fn signed(text: String, information: &Fields<'_>) -> Result<Option<Piece>, Fault> {
     let encrypted = information.text("encrypted_content")?;
-    let sealed = match (information.text("signature")?, encrypted) {
+    let signed_reasoning = match (information.text("signature")?, encrypted) {
         (Some(signature), _) => Reasoning::signed(WireFormat::Anthropic, text, signature),
         (None, Some(encrypted)) => {
             let id = information.name("id")?;
             id.into_iter()
                 .fold(Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted), Reasoning::with_id)
         }
-        (None, None) => return Ok(Piece::thought(text)),
+        (None, None) => return Ok(Piece::reasoning(text)),
     };
-    Ok(Some(Piece::Thought(sealed)))
+    Ok(Some(Piece::Reasoning(signed_reasoning)))
 }
 
 fn image(fields: &Fields<'_>) -> Result<Part, Fault> {

@@ -3,9 +3,9 @@
 
 use super::{
     FormatReader,
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult, arguments, usual_piece},
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, usual_piece},
 };
 use crate::format::FileFormat;
 use context_window::{Role, Tool, text::plain};
@@ -30,25 +30,28 @@ fn fits(shape: &Shape) -> bool {
     is_request || shape.messages.iter().any(is_entry)
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk::default();
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation = ForeignConversation::default();
     let mut hosted = 0;
-    let mut entries = |list: Vec<Node<'_>>, talk: &mut Talk, reading: &mut Reading| -> Result<(), Fault> {
+    let mut entries = |list: Vec<Node<'_>>,
+                       conversation: &mut ForeignConversation,
+                       reading: &mut Reading|
+     -> Result<(), Fault> {
         let read = reading.each(list, |node, reading| entry(node, &mut hosted, reading))?;
-        talk.steps.extend(read.into_iter().flatten().map(Step::Entry));
+        conversation.steps.extend(read.into_iter().flatten().map(Step::Entry));
         Ok(())
     };
     if node.is_list() {
-        entries(node.list()?, &mut talk, reading)?;
+        entries(node.list()?, &mut conversation, reading)?;
     } else {
         let fields = node.object()?;
-        around(&fields, &mut talk, reading)?;
+        around(&fields, &mut conversation, reading)?;
         match fields.first(&["entries", "inputs", "outputs", "messages"]) {
             Some(text) if text.is_text() => {
-                let said = vec![Piece::text(text.text()?)];
-                talk.steps.push(Step::Entry(Entry::new(Role::User, said)));
+                let pieces = vec![Piece::text(text.text()?)];
+                conversation.steps.push(Step::Entry(Entry::new(Role::User, pieces)));
             }
-            Some(list) => entries(list.list()?, &mut talk, reading)?,
+            Some(list) => entries(list.list()?, &mut conversation, reading)?,
             None => return Err(node.fault("has no entries; expected `entries` or `inputs`")),
         }
         fields.finish(reading)?;
@@ -58,13 +61,17 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             if hosted == 1 { "run of a tool of Mistral's is" } else { "runs of tools of Mistral's are" };
         reading.note(format!("{} {what} left out: it sends none back", plain::grouped(hosted)));
     }
-    Ok(talk)
+    Ok(conversation)
 }
 
-fn around(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
-    talk.id = fields.name("conversation_id")?;
-    talk.model = fields.text("model")?;
-    talk.system.extend(fields.text("instructions")?.filter(|text| !text.is_empty()));
+fn around(
+    fields: &Fields<'_>,
+    conversation: &mut ForeignConversation,
+    reading: &mut Reading,
+) -> Result<(), Fault> {
+    conversation.id = fields.name("conversation_id")?;
+    conversation.model = fields.text("model")?;
+    conversation.system.extend(fields.text("instructions")?.filter(|text| !text.is_empty()));
     fields.ignore(&[
         "object",
         "store",
@@ -81,11 +88,12 @@ fn around(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result
         reading.note(format!("the instructions and tools of the agent `{agent}` are not in the request"));
     }
     // With a conversation id, `inputs` holds only the new entries.
-    if talk.id.is_some() && fields.has("inputs") {
+    if conversation.id.is_some() && fields.has("inputs") {
         reading.note("earlier entries are not in the request: Mistral keeps them (`conversation_id`)");
     }
     let arguments = fields.get("completion_args").map(|arguments| arguments.object()).transpose()?;
-    talk.stated.max_completion_tokens = arguments.and_then(|arguments| arguments.get("max_tokens")?.number());
+    conversation.stated.max_completion_tokens =
+        arguments.and_then(|arguments| arguments.get("max_tokens")?.number());
     let tools = fields.get("tools").map(|tools| tools.list()).transpose()?.unwrap_or_default();
     let tools = reading.each(tools, |node, _| {
         let tool = node.object()?;
@@ -95,7 +103,7 @@ fn around(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result
         let description = function.text("description")?.unwrap_or_default();
         Ok(Some(Tool::new(function.need("name")?.text()?, description, schema)))
     })?;
-    talk.tools = tools.into_iter().flatten().collect();
+    conversation.tools = tools.into_iter().flatten().collect();
     Ok(())
 }
 
@@ -137,7 +145,7 @@ fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Opt
         "function.result" => {
             let id = fields.need("tool_call_id")?.name()?;
             let text = fields.need("result")?.text_or_json();
-            (Role::Tool, vec![Piece::Answer(Answer::text(Some(id), None, text))])
+            (Role::Tool, vec![Piece::ToolResult(ToolResult::text(Some(id), None, text))])
         }
         "tool.execution" | "agent.handoff" => {
             *hosted += 1;

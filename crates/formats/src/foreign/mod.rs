@@ -11,13 +11,13 @@ use crate::{
     session::{Session, place::Place},
 };
 use context_window::Part;
+use conversation::{ForeignConversation, Piece};
 use node::{Fault, Node, Reading};
 use shape::Shape;
-use talk::{Piece, Talk};
 
 pub(crate) mod shape;
 pub(crate) mod node;
-mod talk;
+mod conversation;
 mod assemble;
 
 mod calls;
@@ -50,7 +50,7 @@ pub(crate) struct FormatReader {
     pub(crate) format: FileFormat,
     /// Checks whether a file has the tool's shape: keys or types that no other format has.
     fits: fn(&Shape) -> bool,
-    read: fn(&Node<'_>, &mut Reading) -> Result<Talk, Fault>,
+    read: fn(&Node<'_>, &mut Reading) -> Result<ForeignConversation, Fault>,
     /// Splits a value that may hold several conversations.
     conversations: Option<Conversations>,
     /// True if the session reader of this library reads all other request bodies of the tool.
@@ -92,7 +92,7 @@ const READERS: &[FormatReader] = &[
 fn parts_of(node: &Node<'_>, pieces: Vec<Piece>) -> Result<Vec<Part>, Fault> {
     let part = |piece| match piece {
         Piece::Part(part) => Ok(part),
-        Piece::Thought(_) | Piece::Call(_) | Piece::Answer(_) => {
+        Piece::Reasoning(_) | Piece::Call(_) | Piece::ToolResult(_) => {
             Err(node.fault("is a result with a call, a result or a thought in it; expected texts or images"))
         }
     };
@@ -103,7 +103,7 @@ impl FormatReader {
     const fn new(
         format: FileFormat,
         fits: fn(&Shape) -> bool,
-        read: fn(&Node<'_>, &mut Reading) -> Result<Talk, Fault>,
+        read: fn(&Node<'_>, &mut Reading) -> Result<ForeignConversation, Fault>,
     ) -> Self {
         Self { format, fits, read, conversations: None, is_session_otherwise: false }
     }
@@ -159,8 +159,8 @@ impl FormatReader {
             let hint = format!("(read as {}; --lenient reads the rest)", self.format);
             place.fault(path, &format!("{} {hint}", fault.detail))
         };
-        let talk = (self.read)(&Node::root(text), &mut reading).map_err(fault)?;
-        let session = assemble::session(talk, place, reading);
+        let conversation = (self.read)(&Node::root(text), &mut reading).map_err(fault)?;
+        let session = assemble::session(conversation, place, reading);
         session.map_err(|error| error.with_session_place(format!("{}:{}", place.name, place.line)))
     }
 }
@@ -190,7 +190,7 @@ pub(crate) fn session(
         let none = || place.fault("", "is of no known format");
         return Err(first_error.unwrap_or_else(none));
     };
-    if let Some((other, _)) = read.find(|(_, other)| !session.says_the_same(other)) {
+    if let Some((other, _)) = read.find(|(_, other)| !session.is_same_conversation(other)) {
         let detail = format!(
             "fits {} and {}, which read it differently; say which one: --from {format} or --from {other}",
             format.title(),
@@ -250,19 +250,19 @@ pub(crate) fn are_messages<'a>(
 mod tests {
     use super::*;
     use context_window::Role;
-    use talk::{Entry, Step};
+    use conversation::{Entry, Step};
 
-    fn as_is(node: &Node<'_>, _: &mut Reading) -> Result<Talk, Fault> {
-        let said = Entry::new(Role::User, vec![Piece::text(node.json())]);
-        Ok(Talk { steps: vec![Step::Entry(said)], ..Talk::default() })
+    fn as_is(node: &Node<'_>, _: &mut Reading) -> Result<ForeignConversation, Fault> {
+        let entry = Entry::new(Role::User, vec![Piece::text(node.json())]);
+        Ok(ForeignConversation { steps: vec![Step::Entry(entry)], ..ForeignConversation::default() })
     }
 
-    fn reversed(node: &Node<'_>, _: &mut Reading) -> Result<Talk, Fault> {
-        let said = Entry::new(Role::User, vec![Piece::text(node.json().chars().rev().collect::<String>())]);
-        Ok(Talk { steps: vec![Step::Entry(said)], ..Talk::default() })
+    fn reversed(node: &Node<'_>, _: &mut Reading) -> Result<ForeignConversation, Fault> {
+        let entry = Entry::new(Role::User, vec![Piece::text(node.json().chars().rev().collect::<String>())]);
+        Ok(ForeignConversation { steps: vec![Step::Entry(entry)], ..ForeignConversation::default() })
     }
 
-    fn never(node: &Node<'_>, _: &mut Reading) -> Result<Talk, Fault> {
+    fn never(node: &Node<'_>, _: &mut Reading) -> Result<ForeignConversation, Fault> {
         Err(node.fault("is none of these"))
     }
 
@@ -275,13 +275,13 @@ mod tests {
         let cline = reader(FileFormat::Cline, never);
         let place = Place { name: "talk.json", line: 1 };
         let read = |readers: &[&FormatReader], text: &str| session(readers, text, place, ReadOptions::new());
-        let said = |session: Session| session.log.messages()[0].text().to_owned();
+        let first_text = |session: Session| session.log.messages()[0].text().to_owned();
         assert_eq!(
             read(&[&goose, &roo], "[1]").unwrap_err().to_string(),
             "talk.json:1: fits goose and Roo Code, which read it differently; say which one: --from goose or --from roo"
         );
-        assert_eq!(said(read(&[&goose, &roo], "1").unwrap()), "1");
-        assert_eq!(said(read(&[&cline, &goose], "[1]").unwrap()), "[1]");
+        assert_eq!(first_text(read(&[&goose, &roo], "1").unwrap()), "1");
+        assert_eq!(first_text(read(&[&cline, &goose], "[1]").unwrap()), "[1]");
         let error = read(&[&cline], "[1]").unwrap_err().to_string();
         assert!(error.starts_with("talk.json:1: cline: is none of these (read as cline;"), "{error}");
     }

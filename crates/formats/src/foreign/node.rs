@@ -76,9 +76,9 @@ impl<'a> Node<'a> {
 
     /// Checks that the value is not nested too deeply, because its readers are recursive.
     pub(crate) fn check_depth(&self) -> Result<(), Fault> {
-        const LONGEST: usize = 4_000;
+        const MAX_TEXT_BYTES: usize = 4_000;
         // The length of the path bounds the depth, because each level below the first adds to it.
-        if self.path.len() <= LONGEST {
+        if self.path.len() <= MAX_TEXT_BYTES {
             return Ok(());
         }
         let path = self.path.chars().take(80).collect::<String>() + "...";
@@ -316,7 +316,7 @@ pub(crate) struct Reading {
 }
 
 /// Maximum number of notes that name an omitted value. Further values are only counted.
-const MOST_NOTES: u64 = 16;
+const MAX_NOTES: u64 = 16;
 
 impl Reading {
     /// Creates the state of reading one file.
@@ -354,7 +354,7 @@ impl Reading {
             return Err(fault);
         }
         self.left += 1;
-        if self.left <= MOST_NOTES {
+        if self.left <= MAX_NOTES {
             let path = if fault.path.is_empty() { "the whole" } else { &fault.path };
             self.notes.push(format!("left out: {} {}", plain::short_path(path), fault.detail));
         }
@@ -363,7 +363,7 @@ impl Reading {
 
     /// Returns the notes, followed by the number of omitted values without a note.
     pub(crate) fn into_notes(mut self) -> Vec<String> {
-        let more = self.left.saturating_sub(MOST_NOTES);
+        let more = self.left.saturating_sub(MAX_NOTES);
         if more > 0 {
             self.notes.push(format!("left out: {} more values that are not known", plain::grouped(more)));
         }

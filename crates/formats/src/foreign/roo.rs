@@ -3,10 +3,10 @@
 
 use super::{
     FormatReader,
+    conversation::ForeignConversation,
     node::{Fault, Node, Reading},
     shape::{Shape, text},
-    talk::Talk,
-    task::Task,
+    task::TaskReader,
 };
 use crate::format::FileFormat;
 use context_window::WireFormat;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Roo, fits, read);
 
 /// Keys that only Roo Code writes.
-const OWN: [&str; 6] =
+const ROO_KEYS: [&str; 6] =
     ["condenseParent", "condenseId", "truncationParent", "truncationId", "isSummary", "isTruncationMarker"];
 
 fn fits(shape: &Shape) -> bool {
@@ -31,35 +31,43 @@ fn fits(shape: &Shape) -> bool {
     let are_timed = has_blocks && 2 * timed > shape.messages.len() && shape.messages.iter().all(is_message);
     shape.container.is_empty()
         && !shape.messages.iter().any(is_of_cline)
-        && (OWN.iter().any(is_marked) || are_timed)
+        && (ROO_KEYS.iter().any(is_marked) || are_timed)
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let all = node.list()?;
     let marks: Vec<Marks> = all.iter().map(Marks::read).collect::<Result<_, _>>()?;
-    let fates = fates(&marks);
-    let count = |fate: Fate| fates.iter().filter(|own| **own == fate).count();
+    let statuses = statuses(&marks);
+    let count = |status: MessageStatus| statuses.iter().filter(|own| **own == status).count();
     reading.note_count(
-        count(Fate::Condensed),
+        count(MessageStatus::Condensed),
         "message that Roo Code condensed is left out: its summary stands for it",
         "messages that Roo Code condensed are left out: their summary stands for them",
     );
     reading.note_count(
-        count(Fate::Truncated),
+        count(MessageStatus::Truncated),
         "message that Roo Code took out to make room is left out",
         "messages that Roo Code took out to make room are left out",
     );
     let total = all.len();
-    let kept: Vec<Node<'_>> =
-        all.into_iter().zip(&fates).filter(|(_, fate)| **fate == Fate::Sent).map(|(node, _)| node).collect();
-    let mut task = Task::new(&kept, kept.len() == total);
+    let kept: Vec<Node<'_>> = all
+        .into_iter()
+        .zip(&statuses)
+        .filter(|(_, status)| **status == MessageStatus::Sent)
+        .map(|(node, _)| node)
+        .collect();
+    let mut task = TaskReader::new(&kept, kept.len() == total);
     let steps = reading.each(kept, |node, reading| task.message(node, reading))?;
     task.notes(reading);
     let steps = steps.into_iter().flatten().collect();
     // Logs of other applications may have times too, so the wire format needs another sign.
     let has = |words: &[&str]| words.iter().any(|word| node.json().contains(&format!("\"{word}\"")));
-    let is_anthropic = has(&["tool_use", "tool_result", "thinking", "base64"]) || has(&OWN);
-    Ok(Talk { wire_format: is_anthropic.then_some(WireFormat::Anthropic), steps, ..Talk::default() })
+    let is_anthropic = has(&["tool_use", "tool_result", "thinking", "base64"]) || has(&ROO_KEYS);
+    Ok(ForeignConversation {
+        wire_format: is_anthropic.then_some(WireFormat::Anthropic),
+        steps,
+        ..ForeignConversation::default()
+    })
 }
 
 /// The marks of a message.
@@ -90,7 +98,7 @@ impl Marks {
 
 /// The fate of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum MessageStatus {
     Sent,
     Condensed,
     Truncated,
@@ -98,7 +106,7 @@ enum Fate {
 
 /// Returns the fate of each message by the rules of Roo Code. A missing parent hides nothing, because the
 /// user went back to a point before it.
-fn fates(all: &[Marks]) -> Vec<Fate> {
+fn statuses(all: &[Marks]) -> Vec<MessageStatus> {
     let last = all.iter().rposition(|marks| marks.is_summary);
     let first = last.unwrap_or_default();
     let summaries: BTreeSet<&str> = all
@@ -113,15 +121,15 @@ fn fates(all: &[Marks]) -> Vec<Fate> {
     // Older versions write the summary as an assistant message, and send the task (the first message) before
     // it.
     let keeps_task = all.get(first).is_some_and(|summary| !summary.is_user);
-    let fate = |(at, marks): (usize, &Marks)| {
+    let status = |(at, marks): (usize, &Marks)| {
         let is_task = at == 0 && keeps_task && marks.is_user && marks.condense_parent.is_none();
         if at < first && !is_task || last.is_none() && names(&summaries, &marks.condense_parent) {
-            Fate::Condensed
+            MessageStatus::Condensed
         } else if names(&markers, &marks.truncation_parent) {
-            Fate::Truncated
+            MessageStatus::Truncated
         } else {
-            Fate::Sent
+            MessageStatus::Sent
         }
     };
-    all.iter().enumerate().map(fate).collect()
+    all.iter().enumerate().map(status).collect()
 }

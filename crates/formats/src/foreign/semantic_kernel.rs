@@ -2,11 +2,12 @@
 //! may begin in upper or lower case.
 
 use super::{
-    FormatReader, calls, media,
+    FormatReader, calls,
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult, arguments},
+    media,
     media::Source,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Answer, Call, Entry, Piece, Step, Talk, arguments},
 };
 use crate::format::FileFormat;
 use context_window::{Part, Role};
@@ -29,8 +30,8 @@ fn fits(shape: &Shape) -> bool {
         || ["Items", "items"].iter().any(|list| shape.any_part(list, is_typed))
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk::default();
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation = ForeignConversation::default();
     let messages = if node.is_list() {
         node.list()?
     } else {
@@ -43,9 +44,9 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         fields.finish(reading)?;
         list
     };
-    let entries = reading.each(messages, |node, reading| message(node, reading, &mut talk.model))?;
-    talk.steps = entries.into_iter().map(Step::Entry).collect();
-    Ok(talk)
+    let entries = reading.each(messages, |node, reading| message(node, reading, &mut conversation.model))?;
+    conversation.steps = entries.into_iter().map(Step::Entry).collect();
+    Ok(conversation)
 }
 
 fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -> Result<Entry, Fault> {
@@ -69,18 +70,18 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     let mut pieces: Vec<Piece> = items.into_iter().flatten().collect();
     let content = fields.first(&["content", "Content"]).map(|content| content.text()).transpose()?;
     // Early versions also wrote one text for the whole message, which repeats the items.
-    let is_said = |text: &String| {
+    let is_repeated = |text: &String| {
         pieces.iter().any(|piece| matches!(piece, Piece::Part(Part::Text(own)) if own == text))
     };
-    if let Some(content) = content.filter(|content| !content.is_empty() && !is_said(content)) {
+    if let Some(content) = content.filter(|content| !content.is_empty() && !is_repeated(content)) {
         pieces.insert(0, Piece::text(content));
     }
     let (known_calls, answered) = of_metadata(metadata.as_ref())?;
     calls::add(&mut pieces, known_calls)?;
-    let is_answer = |piece: &Piece| matches!(piece, Piece::Answer(_));
+    let is_answer = |piece: &Piece| matches!(piece, Piece::ToolResult(_));
     if role == Role::Tool && !pieces.iter().any(is_answer) {
         let parts = super::parts_of(node, pieces)?;
-        pieces = vec![Piece::Answer(Answer { id: answered, parts, ..Answer::default() })];
+        pieces = vec![Piece::ToolResult(ToolResult { id: answered, parts, ..ToolResult::default() })];
     }
     // In a tool message, the name is that of the tool and not of a participant.
     let name = fields.first(&["name", "AuthorName", "authorName"]).map(|name| name.text()).transpose()?;
@@ -130,7 +131,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     let metadata = fields.first(&["metadata", "Metadata"]);
     let piece = match name {
         "text" | "TextContent" | "ActionContent" => Some(Piece::text(text()?)),
-        "reasoning" | "ReasoningContent" => Piece::thought(text()?),
+        "reasoning" | "ReasoningContent" => Piece::reasoning(text()?),
         "image" | "ImageContent" => Some(file(&fields, "image/")?),
         "audio" | "AudioContent" => Some(file(&fields, "audio/")?),
         "binary" | "BinaryContent" => Some(file(&fields, "")?),
@@ -154,7 +155,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
                 .is_some_and(|metadata| metadata.object().is_ok_and(|metadata| metadata.has("exception")));
             let text = result.map(|result| result.text_or_json()).unwrap_or_default();
             let id = id.map(|id| id.name()).transpose()?;
-            Some(Piece::Answer(Answer::text(id, function(&fields)?, text).failed(is_failed)))
+            Some(Piece::ToolResult(ToolResult::text(id, function(&fields)?, text).failed(is_failed)))
         }
         "annotation" | "AnnotationContent" => {
             fields.ignore_all();

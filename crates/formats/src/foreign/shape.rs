@@ -24,11 +24,11 @@ const CONTAINERS: [&str; 11] = [
 ];
 
 /// Keys that end the examination, because they identify the tool.
-const ENOUGH: [&str; 8] =
+const DECISIVE_KEYS: [&str; 8] =
     ["mapping", "context_window", "rag", "passages", "pinned", "previous", "conversations", "resourceSpans"];
 
 /// Maximum number of messages examined at first.
-const FIRST: usize = 8;
+const MAX_MESSAGES: usize = 8;
 
 /// The shape of a file.
 #[derive(Debug, Default)]
@@ -47,8 +47,8 @@ impl Shape {
     /// Examines one value of a file. Reads all messages if `whole` is true, or the first ones.
     pub(crate) fn read(json: &str, whole: bool) -> Self {
         let mut shape = Self::default();
-        let most = if whole { usize::MAX } else { FIRST };
-        let outside = Outside { shape: &mut shape, most };
+        let most = if whole { usize::MAX } else { MAX_MESSAGES };
+        let outside = ContainerSeed { shape: &mut shape, most };
         // An error here only means that enough was read, or that the text is not JSON, which is reported
         // later.
         drop(outside.deserialize(&mut serde_json::Deserializer::from_str(json)));
@@ -58,7 +58,7 @@ impl Shape {
     /// Examines the first values of a file whose values are one session. Reads all of them if `whole` is
     /// true.
     pub(crate) fn read_lines<'a>(lines: impl Iterator<Item = &'a str>, whole: bool) -> Self {
-        let most = if whole { usize::MAX } else { FIRST };
+        let most = if whole { usize::MAX } else { MAX_MESSAGES };
         let messages = lines.take(most).filter_map(|line| serde_json::from_str(line).ok()).collect();
         Self { is_lines: true, messages, ..Self::default() }
     }
@@ -85,12 +85,12 @@ pub(crate) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-struct Outside<'s> {
+struct ContainerSeed<'s> {
     shape: &'s mut Shape,
     most: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for Outside<'_> {
+impl<'de> DeserializeSeed<'de> for ContainerSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -98,7 +98,7 @@ impl<'de> DeserializeSeed<'de> for Outside<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Outside<'_> {
+impl<'de> Visitor<'de> for ContainerSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,7 +107,7 @@ impl<'de> Visitor<'de> for Outside<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
-            let is_enough = ENOUGH.contains(&&*key);
+            let is_enough = DECISIVE_KEYS.contains(&&*key);
             // The first key with messages counts. A later one may belong to metadata.
             let is_container = CONTAINERS.contains(&&*key) && self.shape.messages.is_empty();
             self.shape.keys.push(key.clone());
@@ -116,7 +116,7 @@ impl<'de> Visitor<'de> for Outside<'_> {
             }
             if is_container {
                 self.shape.container = key;
-                map.next_value_seed(Inside { messages: &mut self.shape.messages, most: self.most })?;
+                map.next_value_seed(MessagesSeed { messages: &mut self.shape.messages, most: self.most })?;
                 // An empty value does not identify the container, so a later key may still do so.
                 if self.shape.messages.is_empty() {
                     self.shape.container.clear();
@@ -129,17 +129,17 @@ impl<'de> Visitor<'de> for Outside<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<(), A::Error> {
-        Inside { messages: &mut self.shape.messages, most: self.most }.visit_seq(list)
+        MessagesSeed { messages: &mut self.shape.messages, most: self.most }.visit_seq(list)
     }
 }
 
 /// The messages of a list. Any other value is skipped.
-struct Inside<'s> {
+struct MessagesSeed<'s> {
     messages: &'s mut Vec<Value>,
     most: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for Inside<'_> {
+impl<'de> DeserializeSeed<'de> for MessagesSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -147,7 +147,7 @@ impl<'de> DeserializeSeed<'de> for Inside<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Inside<'_> {
+impl<'de> Visitor<'de> for MessagesSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,14 +1,14 @@
 //! Messages of a task in Roo Code and Cline: messages of Anthropic, with additional blocks and keys.
 
 use super::{
+    conversation::{Call, Entry, Piece, Step, ToolResult, arguments, data_url},
     node::{Fault, Fields, Node, Reading},
-    talk::{Answer, Call, Entry, Piece, Step, arguments, data_url},
 };
 use context_window::{Part, Role, WireFormat, message::Reasoning};
 use std::collections::BTreeSet;
 
 /// Message keys that belong to the tools and are not sent. The id is that of a reply, which may occur twice.
-const OWN: [&str; 13] = [
+const TOOL_KEYS: [&str; 13] = [
     "id",
     "ts",
     "isSummary",
@@ -25,7 +25,7 @@ const OWN: [&str; 13] = [
 ];
 
 /// The state of reading the messages that are still sent.
-pub(super) struct Task {
+pub(super) struct TaskReader {
     /// The ids of the remaining calls if messages were removed. A result without its call is then omitted.
     /// `None` if no message was removed.
     pub(super) calls: Option<BTreeSet<String>>,
@@ -33,7 +33,7 @@ pub(super) struct Task {
     pub(super) orphans: usize,
 }
 
-impl Task {
+impl TaskReader {
     /// Creates the state for the messages that remain. `is_whole` is true if none were removed.
     pub(super) fn new(messages: &[Node<'_>], is_whole: bool) -> Self {
         let calls = || messages.iter().flat_map(called).collect();
@@ -47,9 +47,9 @@ impl Task {
             let thought = reasoning(&fields)?;
             fields.ignore(&["role", "ts"]);
             fields.finish(reading)?;
-            return Ok(Some(Step::Entry(Entry::new(Role::Assistant, vec![Piece::Thought(thought)]))));
+            return Ok(Some(Step::Entry(Entry::new(Role::Assistant, vec![Piece::Reasoning(thought)]))));
         }
-        fields.ignore(&OWN);
+        fields.ignore(&TOOL_KEYS);
         let role = fields.text("role")?;
         if !matches!(role.as_deref(), Some("user" | "assistant")) || fields.has("tool_calls") {
             // This is a message of OpenAI's form, from the log of another application that also records
@@ -87,7 +87,7 @@ impl Task {
             if all > 0 {
                 object.set("content", format!("[{}]", kept.join(",")));
             }
-            for key in OWN {
+            for key in TOOL_KEYS {
                 object.remove(key);
             }
             return Ok(Some(Step::Wire { path: node.path().to_owned(), json: object.to_json() }));
@@ -97,7 +97,7 @@ impl Task {
 
     fn is_orphan(&self, block: &Block) -> bool {
         match (&block.piece, &self.calls) {
-            (Some(Piece::Answer(Answer { id: Some(id), .. })), Some(calls)) => !calls.contains(id),
+            (Some(Piece::ToolResult(ToolResult { id: Some(id), .. })), Some(calls)) => !calls.contains(id),
             _ => false,
         }
     }
@@ -124,7 +124,7 @@ fn called(node: &Node<'_>) -> Vec<String> {
 
 /// Creates a message from blocks that Anthropic does not have.
 fn entry(fields: &Fields<'_>, mut pieces: Vec<Piece>) -> Result<Entry, Fault> {
-    let thought = fields.text("reasoning_content")?.and_then(Piece::thought);
+    let thought = fields.text("reasoning_content")?.and_then(Piece::reasoning);
     // Reasoning precedes the reply that it led to.
     pieces.splice(0..0, thought);
     let role = fields.need("role")?;
@@ -146,13 +146,13 @@ struct Block {
 }
 
 /// Block keys that belong to the tool. Anthropic accepts none of them.
-const OF_BLOCKS: [&str; 4] = ["call_id", "reasoning_details", "summary", "details"];
+const BLOCK_KEYS: [&str; 4] = ["call_id", "reasoning_details", "summary", "details"];
 
 /// Returns the block's JSON in the form that Anthropic accepts.
-fn without_own(node: &Node<'_>, kind: &str) -> String {
+fn without_tool_keys(node: &Node<'_>, kind: &str) -> String {
     let Some(mut object) = node.as_object() else { return node.json().to_owned() };
     let mut has_own = false;
-    for key in OF_BLOCKS {
+    for key in BLOCK_KEYS {
         has_own |= object.remove(key);
     }
     has_own |= kind == "tool_result" && object.remove("name");
@@ -165,7 +165,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
     let fields = node.object()?;
     fields.ignore(&["call_id", "cache_control", "reasoning_details", "citations"]);
     let kind = fields.need("type")?;
-    let json = without_own(node, &kind.text()?);
+    let json = without_tool_keys(node, &kind.text()?);
     let usual = |piece: Piece| (Some(piece), true);
     let own = |piece: Option<Piece>| (piece, false);
     let (piece, is_usual) = match &*kind.text()? {
@@ -188,23 +188,23 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
             let (parts, is_usual) = result(&fields, reading)?;
             let name = fields.text("name")?;
             let is_failed = fields.is_true("is_error");
-            let answer = Answer { id: Some(fields.need("tool_use_id")?.name()?), name, parts, is_failed };
-            (Some(Piece::Answer(answer)), is_usual)
+            let answer = ToolResult { id: Some(fields.need("tool_use_id")?.name()?), name, parts, is_failed };
+            (Some(Piece::ToolResult(answer)), is_usual)
         }
         "thinking" => {
             fields.ignore(&["summary", "details"]);
             let thought = fields.need("thinking")?.text()?;
             let signature = fields.text("signature")?.filter(|signature| !signature.is_empty());
-            usual(Piece::Thought(match signature {
+            usual(Piece::Reasoning(match signature {
                 Some(signature) => Reasoning::signed(WireFormat::Anthropic, thought, signature),
                 None => Reasoning::text(thought),
             }))
         }
         "redacted_thinking" => {
             let data = fields.need("data")?.text()?;
-            usual(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()))
+            usual(Piece::Reasoning(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()))
         }
-        "reasoning" => own(Some(Piece::Thought(reasoning(&fields)?))),
+        "reasoning" => own(Some(Piece::Reasoning(reasoning(&fields)?))),
         // A signature of reasoning for Gemini, without content of its own.
         "thoughtSignature" => {
             fields.ignore(&["thoughtSignature"]);

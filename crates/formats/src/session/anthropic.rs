@@ -155,35 +155,36 @@ fn opaque(json: &str) -> Part {
 
 /// Returns true for a type of block that only Anthropic has and that stays raw JSON.
 fn is_own(kind: &str, json: &str) -> bool {
-    const OWN: [&str; 5] =
+    const ANTHROPIC_KINDS: [&str; 5] =
         ["document", "server_tool_use", "mcp_tool_use", "search_result", "container_upload"];
     // Cohere has documents too, but without a source.
     let is_other = kind == "document" && !json.contains("\"source\"");
-    OWN.contains(&kind) && !is_other || kind.ends_with("_tool_result") && json.contains("\"tool_use_id\"")
+    ANTHROPIC_KINDS.contains(&kind) && !is_other
+        || kind.ends_with("_tool_result") && json.contains("\"tool_use_id\"")
 }
 
 /// Converts one wire message to messages of the log: each tool result as a message, then the rest if there is
 /// any. `nested` reads the content of a result. `wire_format` is the format of a message without content
 /// specific to Anthropic.
-pub(crate) fn apart(
+pub(crate) fn split_results(
     role: Role,
     pieces: Vec<Piece>,
     raws: &[Box<RawValue>],
     wire_format: WireFormat,
     nested: &dyn Fn(Content) -> Result<Nested, Error>,
 ) -> Result<Vec<Message>, Error> {
-    let (mut results, mut rest) = (Vec::new(), Said::default());
+    let (mut results, mut rest) = (Vec::new(), MessageBuilder::default());
     for (piece, raw) in pieces.into_iter().zip(raws) {
         match piece {
             Piece::Result { id, content, failed } => {
                 let around = around(raw.get(), &content);
-                let said = nested(content)?;
-                let result = Message::tool(id, said.message.text());
+                let inner = nested(content)?;
+                let result = Message::tool(id, inner.message.text());
                 let result = if failed { result.into_failed() } else { result };
-                let parts = said.message.parts();
+                let parts = inner.message.parts();
                 let result = if parts.is_empty() { result } else { result.with_parts(parts.to_vec()) };
                 let mut written = vec![(PieceKind::Around, around.as_deref())];
-                written.extend(said.pieces.iter().map(|(kind, json)| (*kind, json.as_deref())));
+                written.extend(inner.pieces.iter().map(|(kind, json)| (*kind, json.as_deref())));
                 results.push(keep_as_written(result, WireFormat::Anthropic, &written));
             }
             piece => rest.add(piece, raw.get()),
@@ -215,7 +216,7 @@ fn around(json: &str, content: &Content) -> Option<String> {
 
 /// The blocks of a message that are not results, in their order.
 #[derive(Default)]
-struct Said {
+struct MessageBuilder {
     parts: Vec<Part>,
     calls: Vec<ToolCall>,
     reasonings: Vec<Reasoning>,
@@ -223,7 +224,7 @@ struct Said {
     is_of_anthropic: bool,
 }
 
-impl Said {
+impl MessageBuilder {
     fn add(&mut self, piece: Piece, json: &str) {
         let Some(kind) = piece.kind() else { return };
         self.pieces.push((kind, json.to_owned()));

@@ -11,13 +11,14 @@ use context_window::{message::Reasoning, text::object::Object};
 use std::collections::BTreeSet;
 
 /// The message keys that belong to the session file and are not sent.
-const OWN: [&str; 6] = ["id", "pinned", "priority", "ttl", "ttl_asked", "documents"];
+const SESSION_KEYS: [&str; 6] = ["id", "pinned", "priority", "ttl", "ttl_asked", "documents"];
 
 /// The keys that this library sends, in the order in which it writes them.
-const USUAL: [&str; 6] = ["role", "name", "content", "reasoning_content", "tool_calls", "tool_call_id"];
+const MESSAGE_KEYS: [&str; 6] =
+    ["role", "name", "content", "reasoning_content", "tool_calls", "tool_call_id"];
 
 /// Message keys of `OpenAI` Chat servers, for messages of any role.
-const OF_SERVERS: [&str; 8] = [
+const SERVER_KEYS: [&str; 8] = [
     "refusal",
     "reasoning",
     "reasoning_details",
@@ -29,7 +30,7 @@ const OF_SERVERS: [&str; 8] = [
 ];
 
 /// Keys that describe the generation of a reply. No server accepts them in a request.
-const ABOUT_A_REPLY: [&str; 14] = [
+const REPLY_KEYS: [&str; 14] = [
     "usage",
     "finish_reason",
     "stop_reason",
@@ -59,13 +60,13 @@ impl LogKeys {
     }
 
     pub(super) fn is_sent(&self, role: Role, key: &str) -> bool {
-        OF_SERVERS.contains(&key)
-            || role == Role::Assistant && !ABOUT_A_REPLY.contains(&key) && !self.0.contains(key)
+        SERVER_KEYS.contains(&key)
+            || role == Role::Assistant && !REPLY_KEYS.contains(&key) && !self.0.contains(key)
     }
 }
 
 /// The reading of a message's keys beyond those of every session.
-pub(crate) struct Around {
+pub(crate) struct MessageTemplate {
     /// The object with its content emptied. `None` for an object in the usual form.
     pub(crate) json: Option<String>,
     /// The model's reasoning under another key than `reasoning_content`.
@@ -74,7 +75,7 @@ pub(crate) struct Around {
     pub(crate) refusal: Option<String>,
 }
 
-impl Around {
+impl MessageTemplate {
     /// Reads the keys of a message.
     pub(crate) fn read(wire: &wire::Message, log_keys: &LogKeys) -> Self {
         let nothing = Self { json: None, reasoning: None, refusal: None };
@@ -90,12 +91,12 @@ impl Around {
             let name = key.name.as_ref();
             // OpenAI's type of a tool message has no name (message names, H7).
             let is_result_name = wire.role == Role::Tool && name == "name";
-            let is_own = OWN.contains(&name) || is_result_name;
+            let is_own = SESSION_KEYS.contains(&name) || is_result_name;
             if is_own || key.unread.is_some() && !log_keys.is_sent(wire.role, name) {
                 continue;
             }
             // The form is usual only if the keys come in the order in which they are written.
-            let place = USUAL.iter().position(|usual| *usual == name);
+            let place = MESSAGE_KEYS.iter().position(|usual| *usual == name);
             is_usual &= place.is_some() && last <= place;
             last = place;
             let value = match &key.unread {
@@ -141,7 +142,7 @@ impl Around {
             && wire.role == Role::Assistant
             && self.reasoning.is_none();
         let json = match key {
-            "refusal" if !says(&wire.content) && text().is_some() => {
+            "refusal" if !has_content(&wire.content) && text().is_some() => {
                 self.refusal = text();
                 "\"\"".to_owned()
             }
@@ -163,7 +164,7 @@ struct Value {
     is_usual: bool,
 }
 
-fn says(content: &Content) -> bool {
+fn has_content(content: &Content) -> bool {
     match content {
         Content::Null => false,
         Content::Text(text) => !text.is_empty(),

@@ -50,7 +50,7 @@ fn is_summary(kind: &CompactionKind) -> bool {
 
 /// Removes the compactions from a message's content and returns them. An unreadable one is returned as its
 /// error. Other parts stay in the message.
-pub(crate) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, String>> {
+pub(crate) fn remove_compactions(message: &mut wire::Message) -> Vec<Result<Block, String>> {
     let Content::Parts(parts) = &mut message.content else { return Vec::new() };
     let is_one = |raw: &str| {
         // Both types contain this word, so a cheap search in the raw text skips most parts.
@@ -62,7 +62,7 @@ pub(crate) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, Strin
     let block = |raw: Box<RawValue>| {
         let made = serde_json::from_str(raw.get()).ok().and_then(|part| by_anthropic(&part, raw.get()));
         match made {
-            Some(made) => Ok(Block::of_provider(made)),
+            Some(made) => Ok(Block::from_provider(made)),
             None => serde_json::from_str(raw.get())
                 .map_err(|error| context_window::text::plain::without_place(&error)),
         }
@@ -75,16 +75,16 @@ pub(crate) const KEY: &str = "compaction";
 
 /// Reads a compaction from the value under [`KEY`]. Returns `None` for any other value, because logs use this
 /// key for other things.
-pub(crate) fn beside(json: &str) -> Option<Result<Block, String>> {
+pub(crate) fn from_key(json: &str) -> Option<Result<Block, String>> {
     let object = Object::parse(json)?;
     object.text("summary").or_else(|| object.text("first_active"))?;
     Some(serde_json::from_str(json).map_err(|error| context_window::text::plain::without_place(&error)))
 }
 
 /// Removes the compaction that a message has outside its content, and returns it.
-pub(crate) fn taken_from_key(message: &mut wire::Message) -> Option<Result<Block, String>> {
+pub(crate) fn remove_compaction_key(message: &mut wire::Message) -> Option<Result<Block, String>> {
     let at = message.keys.iter().position(|key| key.name == KEY)?;
-    let block = beside(message.keys[at].unread.as_ref()?.get())?;
+    let block = from_key(message.keys[at].unread.as_ref()?.get())?;
     message.keys.remove(at);
     Some(block)
 }
@@ -107,7 +107,7 @@ fn by_anthropic(part: &wire::PartType, raw: &str) -> Option<ProviderSummary> {
 
 /// The data of a compaction in a transcript.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct CompactionData {
     /// The summary. Without one, the archived messages have no replacement.
     pub(crate) summary: Option<String>,
     pub(crate) first_active: Option<ItemId>,
@@ -116,8 +116,8 @@ pub(crate) struct Known {
     pub(crate) timestamp: Option<Timestamp>,
 }
 
-impl From<Known> for Block {
-    fn from(known: Known) -> Self {
+impl From<CompactionData> for Block {
+    fn from(known: CompactionData) -> Self {
         let summary = known.summary.filter(|summary| !summary.trim().is_empty());
         Self {
             kind_of_part: TYPE.into(),
@@ -145,9 +145,11 @@ impl Block {
     }
 
     /// Creates the compaction that a provider made of everything before it.
-    pub(crate) fn of_provider(made: ProviderSummary) -> Self {
-        let known =
-            Known { summary: Some(made.text().unwrap_or_else(|| NOT_SHOWN.into())), ..Known::default() };
+    pub(crate) fn from_provider(made: ProviderSummary) -> Self {
+        let known = CompactionData {
+            summary: Some(made.text().unwrap_or_else(|| NOT_SHOWN.into())),
+            ..CompactionData::default()
+        };
         Self { provider_summary: Some(made), ..known.into() }
     }
 

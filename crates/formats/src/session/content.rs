@@ -75,10 +75,10 @@ impl Content {
     pub(crate) fn extend(&mut self, more: Self) {
         // A writer repeats its most recent parts. A search of all parts would be quadratic for a hostile
         // file.
-        const LOOKED_AT: usize = 32;
+        const MAX_COMPARED: usize = 32;
         let mut parts = std::mem::take(self).into_parts();
         for part in more.into_parts() {
-            if !parts.iter().rev().take(LOOKED_AT).any(|before| before.get() == part.get()) {
+            if !parts.iter().rev().take(MAX_COMPARED).any(|before| before.get() == part.get()) {
                 parts.push(part);
             }
         }

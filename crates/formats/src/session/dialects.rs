@@ -89,8 +89,8 @@ pub(super) fn images(wire: &wire::Message, json: &str) -> Option<Vec<String>> {
 /// Adds images to a message as parts, marked as images outside the content.
 pub(super) fn with_images(message: Message, images: Vec<String>) -> Message {
     let text = (!message.text().is_empty()).then_some((PieceKind::Part, None));
-    let beside = images.iter().map(|_| (PieceKind::Part, Some(IMAGE_BESIDE_TEXT)));
-    let pieces: Vec<_> = text.into_iter().chain(beside).collect();
+    let image_pieces = images.iter().map(|_| (PieceKind::Part, Some(IMAGE_BESIDE_TEXT)));
+    let pieces: Vec<_> = text.into_iter().chain(image_pieces).collect();
     let parts = images.into_iter().map(|url| Part::Image { url, detail: None });
     keep_as_written(message.with_parts(parts), WireFormat::OpenAiChat, &pieces)
 }

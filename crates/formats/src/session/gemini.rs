@@ -108,7 +108,7 @@ pub(super) fn tool(declared: Declaration) -> Tool {
 
 /// Returns the provider's tool in an object that also declares functions. It becomes a hosted tool with an
 /// empty list of functions, because both are sent as one object. Returns `None` for functions alone.
-pub(super) fn beside_functions(json: &str) -> Option<Tool> {
+pub(super) fn tool_without_functions(json: &str) -> Option<Tool> {
     let mut object = Object::parse(&compact_json(json))?;
     let key = FUNCTIONS.into_iter().find(|key| object.get(key).is_some())?;
     let other = object.iter().find(|(other, value)| *other != key && *value != "null");
@@ -171,12 +171,12 @@ pub(crate) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usiz
                 return Err((Some(at), format!("role `{}`; expected user or model", plain::short(other))));
             }
         };
-        let mut said = Said::new(role);
+        let mut builder = ContentBuilder::new(role);
         for raw in content.parts.iter().flatten() {
-            said.part(raw.get(), at, &mut open).map_err(|detail| (Some(at), detail))?;
+            builder.part(raw.get(), at, &mut open).map_err(|detail| (Some(at), detail))?;
         }
-        said.around = around(raw.get(), before == Some(role));
-        messages.extend(said.messages());
+        builder.around = around(raw.get(), before == Some(role));
+        messages.extend(builder.messages());
         before = Some(role);
     }
     Ok(messages)
@@ -234,7 +234,7 @@ impl OpenCalls {
 }
 
 /// The content of one message, with its results separated.
-struct Said {
+struct ContentBuilder {
     role: Role,
     /// The content's object with its parts emptied, unless it has the usual form.
     around: Option<String>,
@@ -256,7 +256,7 @@ struct Answer {
     is_usual: bool,
 }
 
-impl Said {
+impl ContentBuilder {
     fn new(role: Role) -> Self {
         Self {
             role,
@@ -437,10 +437,10 @@ fn emptied(json: &str, id: &str, called: Option<&str>, usual: &str) -> Option<(S
 
 /// Returns true for a part with a text and no other data.
 fn has_text_alone(json: &str) -> bool {
-    const BESIDE: [&str; 6] =
+    const TEXT_KEYS: [&str; 6] =
         ["text", "thought", "thoughtSignature", "thought_signature", "partMetadata", "part_metadata"];
     let keys: Keys = serde_json::from_str(json).unwrap_or_default();
-    !keys.0.is_empty() && keys.0.iter().all(|key| BESIDE.contains(&key.as_str()))
+    !keys.0.is_empty() && keys.0.iter().all(|key| TEXT_KEYS.contains(&key.as_str()))
 }
 
 /// Returns the value that a function returned: its `output` if that is a string and the only key, otherwise

@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// Checks if another reading of the same file gives the same conversation.
-    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_conversation(&self, other: &Self) -> bool {
         self.log.messages() == other.log.messages()
             && self.log.system() == other.log.system()
             && self.tools == other.tools
@@ -165,8 +165,8 @@ impl Session {
     /// meant. Unknown keys are not an error, because logs contain keys of their writers' own.
     #[must_use]
     pub fn unread_keys(&self) -> Vec<(String, &'static str)> {
-        let meant = |key: &String| Some((key.clone(), read::meant(key)?));
-        self.unread.iter().filter_map(meant).collect()
+        let suggested = |key: &String| Some((key.clone(), read::suggested_key(key)?));
+        self.unread.iter().filter_map(suggested).collect()
     }
 
     /// Returns a note, with the reason, for each part of the session that is not used. One example is a

@@ -37,7 +37,7 @@ const TOOLS: &str = "tools";
 pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) -> Result<Vec<ItemId>, Error> {
     let place = Place { name: MESSAGES, line: 1 };
     within(json, MESSAGES)?;
-    let (json, _) = surrogates::mended(json);
+    let (json, _) = surrogates::replace_lone_surrogates(json);
     let reader = read::pushed(&json, place, wire_format, log)?;
     if reader.compactions > 0 {
         let detail = "hold a compaction, which belongs to a session file; expected messages";
@@ -82,7 +82,7 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
 pub fn tools_from_json(json: &str) -> Result<Vec<Tool>, Error> {
     let place = Place { name: TOOLS, line: 1 };
     within(json, TOOLS)?;
-    let (json, _) = surrogates::mended(json);
+    let (json, _) = surrogates::replace_lone_surrogates(json);
     let wire::Tools(declared) = place.parse(&json)?;
     let tools = tools::tools(&declared, Vec::new(), WireFormat::OpenAiResponses)
         .map_err(|(at, detail)| place.fault(&format!("[{at}]"), &detail))?;

@@ -64,9 +64,9 @@ const OTHER_NAMES: [(&str, &str); 15] = [
 ];
 
 /// Returns the key that was probably meant by an unread key. Returns `None` if no key is near.
-pub(crate) fn meant(key: &str) -> Option<&'static str> {
-    let other = OTHER_NAMES.iter().find(|(name, _)| *name == key).map(|(_, meant)| *meant);
-    other.or_else(|| plain::nearest(key, KEYS)).filter(|meant| *meant != key)
+pub(crate) fn suggested_key(key: &str) -> Option<&'static str> {
+    let other = OTHER_NAMES.iter().find(|(name, _)| *name == key).map(|(_, suggested)| *suggested);
+    other.or_else(|| plain::nearest(key, KEYS)).filter(|suggested| *suggested != key)
 }
 
 /// Reads one session. `line` is the line of the file on which its text starts.
@@ -90,8 +90,8 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         Some(_) => None,
         None => Logged::read(place, &session, options.is_lenient)?,
     };
-    let beside = keys.0.iter().find(|(key, _)| key == compacted::KEY);
-    let compaction = beside.and_then(|(_, value)| compacted::beside(value.get()));
+    let outside = keys.0.iter().find(|(key, _)| key == compacted::KEY);
+    let compaction = outside.and_then(|(_, value)| compacted::from_key(value.get()));
     let is_sharegpt = logged.as_ref().is_some_and(|logged| logged.is_sharegpt);
     let is_read = |key: &str| match key {
         "conversation" => remote.iter().any(|remote| remote.body_key() == "conversation"),
@@ -108,7 +108,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     reader.unknown = dialect(text, session.model.as_deref());
     let options = gemini::config(&session);
     let texts = logged.as_ref().map(|logged| logged.instructions.clone()).unwrap_or_default();
-    reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
+    reader.add_preamble(session.system, texts, session.pinned.unwrap_or_default())?;
     let is_bare = session.messages.is_none() && logged.is_none();
     messages(&mut reader, session.messages.unwrap_or_default())?;
     // A list of `messages` names no format. Anthropic's is detected below from its blocks and tools.
@@ -153,7 +153,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     rag.extend(reader.retrieved.into_iter().filter(|item| !known.contains(&item.id)));
     let holds_nothing = log.messages().iter().all(Message::is_empty) && log.compactions().next().is_none();
     if holds_nothing && log.system().is_empty() && rag.is_empty() {
-        return Err(nothing_said(place, &log, session.role.is_some(), &unread));
+        return Err(empty_session_error(place, &log, session.role.is_some(), &unread));
     }
     let mut ignored = ignored;
     ignored.extend(note_on_results(log.messages()));
@@ -204,21 +204,25 @@ fn wire_session(text: &str, place: Place<'_>) -> Result<wire::Session, Error> {
 fn unread_keys(reader: &mut Reader<'_>, keys: Vec<(String, &RawValue)>) -> Result<Vec<String>, Error> {
     const OF_PROMPT: [&str; 4] = ["system", "instructions", "system_instruction", "systemInstruction"];
     // Each check searches the whole log. The bound keeps the cost linear, and no known writer has more keys.
-    const MOST: usize = 32;
+    const MAX_LOST: usize = 32;
     let mut unread = Vec::new();
     for (key, value) in keys {
-        let is_lost = |found: &scan::Found| unread.len() >= MOST || !has_text(&reader.log, found);
-        let meant = meant(&key);
-        let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-        let is_of_prompt = meant.is_some_and(|meant| OF_PROMPT.contains(&meant));
-        let held = if is_of_prompt && scan::find_prose(value.get()).is_some_and(|found| is_lost(&found)) {
+        let is_lost = |found: &scan::Found| unread.len() >= MAX_LOST || !has_text(&reader.log, found);
+        let suggested = suggested_key(&key);
+        let hint = suggested.map(|suggested| format!("; did you mean `{suggested}`?")).unwrap_or_default();
+        let is_of_prompt = suggested.is_some_and(|suggested| OF_PROMPT.contains(&suggested));
+        let value_kind = if is_of_prompt && scan::find_prose(value.get()).is_some_and(|found| is_lost(&found))
+        {
             Some("a text")
         } else {
-            scan::holds_messages(value.get()).then_some("messages")
+            scan::has_messages(value.get()).then_some("messages")
         };
-        if let Some(held) = held {
-            reader.leave(&key, &format!("is not read and holds {held}{hint} (--lenient leaves it out)"))?;
-        } else if meant.is_none()
+        if let Some(value_kind) = value_kind {
+            reader.leave(
+                &key,
+                &format!("is not read and holds {value_kind}{hint} (--lenient leaves it out)"),
+            )?;
+        } else if suggested.is_none()
             && scan::find_part_or_prose(value.get()).is_some_and(|found| is_lost(&found))
         {
             let key = plain::short(&key);
@@ -236,7 +240,7 @@ fn has_text(log: &Conversation, found: &scan::Found) -> bool {
 }
 
 /// Returns the error for a session that would give an empty prompt.
-fn nothing_said(place: Place<'_>, log: &Conversation, is_message: bool, unread: &[String]) -> Error {
+fn empty_session_error(place: Place<'_>, log: &Conversation, is_message: bool, unread: &[String]) -> Error {
     let detail = if !log.messages().is_empty() {
         "holds messages that say nothing; expected a text, a call or a result in one of them"
     } else if is_message {
@@ -244,8 +248,9 @@ fn nothing_said(place: Place<'_>, log: &Conversation, is_message: bool, unread: 
     } else {
         "is an empty session; expected messages, system, rag or query (pins alone make no prompt)"
     };
-    let near = unread.iter().find_map(|key| Some((key, meant(key)?)));
-    let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
+    let near = unread.iter().find_map(|key| Some((key, suggested_key(key)?)));
+    let near =
+        near.map(|(key, suggested)| format!("; its key `{key}` is not read, did you mean `{suggested}`?"));
     Error::input(format!("{}:{}", place.name, place.line), detail.to_owned() + &near.unwrap_or_default())
 }
 
@@ -324,15 +329,15 @@ fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(),
     reader.log_keys = LogKeys::from_messages(&messages);
     let mut messages = messages.into_iter().enumerate().peekable();
     while let Some((at, mut message)) = messages.next() {
-        let beside = compacted::taken_from_key(&mut message);
-        for lost in unread.look_at(at, &message, &reader.log_keys) {
+        let outside = compacted::remove_compaction_key(&mut message);
+        for lost in unread.check_keys(at, &message, &reader.log_keys) {
             reader.leave(&format!("messages[{at}].{}", lost.key), &lost.detail)?;
         }
-        let mut compactions = compacted::taken_from(&mut message);
-        compactions.extend(beside);
+        let mut compactions = compacted::remove_compactions(&mut message);
+        compactions.extend(outside);
         // Content that comes with a compaction becomes a message right after it, so the compaction does not
         // archive content that was never sent.
-        let is_message = compactions.is_empty() || message.holds_anything();
+        let is_message = compactions.is_empty() || message.has_any_data();
         let next = if is_message { Some(&message) } else { messages.peek().map(|(_, next)| next) };
         reader.content = (format!("messages[{at}].content"), compactions.is_empty());
         let next = next.map(|next| reader.next_id(next.id.as_ref().map(ToString::to_string)));

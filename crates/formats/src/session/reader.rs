@@ -2,7 +2,7 @@
 
 use super::{
     anthropic::{self, Nested},
-    chat::{self, Around, LogKeys},
+    chat::{self, LogKeys, MessageTemplate},
     compacted,
     content::Content,
     dialects,
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds the system texts and pinned notes, which precede the messages.
-    pub(crate) fn head(
+    pub(crate) fn add_preamble(
         &mut self,
         system: Option<wire::System>,
         instructions: Vec<String>,
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         };
         // A provider summary at the very start has no messages to replace, so it stays a message.
         match made.filter(|_| !self.log.messages().is_empty()) {
-            Some(made) => self.compaction(Ok(compacted::Block::of_provider(made)), None),
+            Some(made) => self.compaction(Ok(compacted::Block::from_provider(made)), None),
             None => drop(self.log.push(message)),
         }
     }
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
             wire::Role::Assistant => Role::Assistant,
             wire::Role::Tool | wire::Role::Function => Role::Tool,
         };
-        let around = Around::read(&wire, &self.log_keys);
+        let around = MessageTemplate::read(&wire, &self.log_keys);
         let is_beside = |json: &&str| around.json.is_some() && *json != "null";
         // Images become parts only if the object around the message is kept, so that they can be written
         // back.
@@ -249,16 +249,16 @@ impl<'a> Reader<'a> {
         let (mut results, mut message) = match (answers, pieces) {
             (Some(id), None) => (Vec::new(), Message::tool(id, text)),
             (Some(id), Some(pieces)) => {
-                let said = self.joined(pieces, &raws)?;
-                let message = Message::tool(id, text).with_parts(said.message.parts().to_vec());
+                let nested = self.joined(pieces, &raws)?;
+                let message = Message::tool(id, text).with_parts(nested.message.parts().to_vec());
                 let pieces: Vec<_> =
-                    said.pieces.iter().map(|(kind, json)| (*kind, json.as_deref())).collect();
+                    nested.pieces.iter().map(|(kind, json)| (*kind, json.as_deref())).collect();
                 (Vec::new(), keep_as_written(message, self.unknown, &pieces))
             }
             (None, None) => (Vec::new(), Message::new(role, text)),
             (None, Some(pieces)) => {
                 let nested = |content| self.nested(content);
-                let mut all = anthropic::apart(role, pieces, &raws, self.unknown, &nested)?;
+                let mut all = anthropic::split_results(role, pieces, &raws, self.unknown, &nested)?;
                 let last = all.pop().unwrap_or_else(|| Message::new(role, ""));
                 (all, last)
             }
@@ -296,10 +296,10 @@ impl<'a> Reader<'a> {
         self.without_lost_arguments(&wire_calls)?;
         let calls = Self::calls(position, wire_calls, wire.function_call);
         // Some logs contain each call twice, as a content block and in `tool_calls`.
-        let said: Vec<ToolCall> = message.tool_calls().to_vec();
-        let beside = calls.into_iter().filter(|call| !said.iter().any(|other| other.id == call.id));
-        let calls: Vec<ToolCall> = said.iter().cloned().chain(beside).collect();
-        let is_own = said.is_empty() && results.is_empty() && self.unknown == WireFormat::OpenAiChat;
+        let in_content: Vec<ToolCall> = message.tool_calls().to_vec();
+        let others = calls.into_iter().filter(|call| !in_content.iter().any(|other| other.id == call.id));
+        let calls: Vec<ToolCall> = in_content.iter().cloned().chain(others).collect();
+        let is_own = in_content.is_empty() && results.is_empty() && self.unknown == WireFormat::OpenAiChat;
         let message = if calls.is_empty() { message } else { message.with_tool_calls(calls) };
         results.push(if is_own { in_chat(message, around.json.as_deref(), &call_jsons) } else { message });
         Ok(results)
@@ -413,16 +413,16 @@ fn in_chat(message: Message, around: Option<&str>, calls: &[Option<String>]) -> 
     // Pieces are matched to the message's reasoning in order. Reasoning from the content comes first there,
     // so any other reasoning follows it.
     let in_content = content.iter().filter(|piece| piece.kind == PieceKind::Reasoning).count();
-    let thoughts = message.reasoning().iter().skip(in_content).map(|_| (PieceKind::Reasoning, None));
+    let reasonings = message.reasoning().iter().skip(in_content).map(|_| (PieceKind::Reasoning, None));
     if in_content == 0 {
-        pieces.extend(thoughts.clone());
+        pieces.extend(reasonings.clone());
     }
     if content.is_empty() {
         pieces.extend(message.as_parts().iter().map(|_| (PieceKind::Part, None)));
     }
     pieces.extend(content.iter().map(|piece| (piece.kind, piece.json.as_deref())));
     if in_content > 0 {
-        pieces.extend(thoughts);
+        pieces.extend(reasonings);
     }
     pieces.extend(calls.iter().map(|json| (PieceKind::Call, json.as_deref())));
     keep_as_written(message, WireFormat::OpenAiChat, &pieces)
@@ -430,9 +430,9 @@ fn in_chat(message: Message, around: Option<&str>, calls: &[Option<String>]) -> 
 
 /// Returns the name of the tool that a result names outside its content (Ollama, Mistral).
 fn tool_name(wire: &wire::Message) -> Option<String> {
-    let beside = wire.keys.iter().find(|key| key.name == "tool_name");
-    let beside = beside.and_then(|key| serde_json::from_str(key.unread.as_deref()?.get()).ok());
-    beside.or_else(|| wire.name.clone()).filter(|name: &String| !name.is_empty())
+    let others = wire.keys.iter().find(|key| key.name == "tool_name");
+    let others = others.and_then(|key| serde_json::from_str(key.unread.as_deref()?.get()).ok());
+    others.or_else(|| wire.name.clone()).filter(|name: &String| !name.is_empty())
 }
 
 /// Checks that a part of an unknown type is one that its provider may accept. Parts of other tools are an

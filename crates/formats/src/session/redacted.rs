@@ -39,7 +39,7 @@ const KEPT_KEYS: [&str; 9] =
 const ENDS: [&str; 9] = [".", "?", "!", "1", "-", ":", "a", " -", ")"];
 
 /// Maximum repetitions of one ending.
-const MOST_ENDS: usize = 4;
+const MAX_ENDS: usize = 4;
 
 /// Objects that replace the arguments of a call: the JSON before and after the inserted text.
 const OBJECTS: [(&str, &str); 8] = [
@@ -80,7 +80,7 @@ impl<'m> Redactor<'m> {
             return Ok(text.to_owned());
         }
         let count = |text: &str| Ok(self.manager.counter().count(&around(text))?.tokens);
-        Ok(filler(text, count(text)?, count, |_| true)?.0)
+        Ok(find_filler(text, count(text)?, count, |_| true)?.0)
     }
 
     /// Returns a text for a document with the same number of tokens, delimiters included. Different texts
@@ -106,14 +106,14 @@ impl<'m> Redactor<'m> {
             return Ok(known);
         }
         let is_new = |filler: &str| !self.used.borrow().contains(filler.trim());
-        let (replaced, _) = filler(text, tokens, count, is_new)?;
+        let (replaced, _) = find_filler(text, tokens, count, is_new)?;
         self.used.borrow_mut().insert(replaced.trim().to_owned());
         self.documents.borrow_mut().insert(key.to_owned(), replaced.clone());
         Ok(replaced)
     }
 
     /// Replaces the text of a document or state entry inside its sent form. Its delimiters stay.
-    fn fenced(&self, sent: &str) -> Result<String, Error> {
+    fn delimited(&self, sent: &str) -> Result<String, Error> {
         let inside = sent.find(">\n").map(|open| open + 2).zip(sent.rfind("\n</"));
         let Some((open, close)) = inside.filter(|(open, close)| open <= close) else {
             return self.text(sent);
@@ -135,7 +135,7 @@ impl<'m> Redactor<'m> {
         let mut json = original.clone();
         self.redact(&mut json)?;
         if let (Some(message), Some(new)) = (original.get("message"), json.get_mut("message")) {
-            self.level(message, new)?;
+            self.correct_count(message, new)?;
         }
         serde_json::from_value(json).map_err(unreadable)
     }
@@ -143,7 +143,7 @@ impl<'m> Redactor<'m> {
     /// Corrects the token count of a message if it differs from the original's. Changes one text, the longest
     /// one that can give the exact count. The tokens of a message are not the sum over its texts, so an equal
     /// count of each text may not be enough.
-    fn level(&self, original: &Value, new: &mut Value) -> Result<(), Error> {
+    fn correct_count(&self, original: &Value, new: &mut Value) -> Result<(), Error> {
         let count = |json: &Value| -> Result<Option<u64>, Error> {
             let Ok(message) = serde_json::from_value::<Message>(json.clone()) else { return Ok(None) };
             Ok(Some(self.manager.count_messages(&[message], &[])?.tokens))
@@ -166,7 +166,7 @@ impl<'m> Redactor<'m> {
                 json
             };
             let counted = |filler: &str| Ok(count(&with(filler))?.unwrap_or(u64::MAX));
-            let (replaced, exact) = filler(text, tokens, counted, |_| true)?;
+            let (replaced, exact) = find_filler(text, tokens, counted, |_| true)?;
             if exact {
                 *new = with(&replaced);
                 return Ok(());
@@ -197,7 +197,7 @@ impl<'m> Redactor<'m> {
                         Value::Object(sent) if key == "sent_with" => {
                             let pairs = sent.values_mut().filter_map(Value::as_array_mut).flatten();
                             for text in pairs.filter_map(|pair| pair.get_mut(1)) {
-                                *text = Value::String(self.fenced(text.as_str().unwrap_or_default())?);
+                                *text = Value::String(self.delimited(text.as_str().unwrap_or_default())?);
                             }
                         }
                         // State entries inside a compaction are pairs of id and text.
@@ -244,7 +244,7 @@ impl<'m> Redactor<'m> {
             }
             json
         };
-        Ok(spelt(&with(&filler(&original, tokens, |filler| count(&with(filler)), |_| true)?.0)))
+        Ok(spelt(&with(&find_filler(&original, tokens, |filler| count(&with(filler)), |_| true)?.0)))
     }
 
     /// Replaces every text of a part. Records the longest text in `longest`: its JSON pointer and its
@@ -308,12 +308,12 @@ impl<'m> Redactor<'m> {
         };
         let tokens = count(text)?;
         if !size::tree::<Value>(text).is_some_and(|json| json.is_object()) {
-            return Ok(filler(text, tokens, count, |_| true)?.0);
+            return Ok(find_filler(text, tokens, count, |_| true)?.0);
         }
         let mut nearest = None;
         for (open, close) in OBJECTS {
             let object = |filler: &str| format!("{open}{}{close}", filler.trim_start());
-            let (replaced, exact) = filler(text, tokens, |filler| count(&object(filler)), |_| true)?;
+            let (replaced, exact) = find_filler(text, tokens, |filler| count(&object(filler)), |_| true)?;
             if exact {
                 return Ok(object(&replaced));
             }
@@ -358,7 +358,7 @@ fn data_of(text: &str) -> &str {
 
 /// Returns a text of about as many bytes as `text` that counts `tokens` tokens and passes `is_free`, with
 /// true. If none is found, returns a text of nearly as many tokens, with false.
-fn filler(
+fn find_filler(
     text: &str,
     tokens: u64,
     count: impl Fn(&str) -> Result<u64, Error>,
@@ -376,7 +376,7 @@ fn filler(
         for number in [low, low - 1, low.saturating_sub(2), low + 1] {
             let words = words(text, number, tokens, choice);
             for begun in [words.as_str(), words.trim_start()] {
-                let ends = ENDS.iter().flat_map(|end| (1..=MOST_ENDS).map(|times| end.repeat(times)));
+                let ends = ENDS.iter().flat_map(|end| (1..=MAX_ENDS).map(|times| end.repeat(times)));
                 for end in [String::new()].into_iter().chain(ends) {
                     let filler = format!("{begun}{end}");
                     if !filler.trim().is_empty() && is_free(&filler) && count(&filler)? == tokens {

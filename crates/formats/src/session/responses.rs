@@ -128,7 +128,7 @@ struct Open {
 
 impl Open {
     /// Returns true if the message has more than reasoning.
-    fn says(&self) -> bool {
+    fn has_content(&self) -> bool {
         !self.parts.is_empty() || !self.calls.is_empty() || self.pieces.len() > self.reasonings.len()
     }
 
@@ -257,7 +257,7 @@ impl Log {
     }
 
     /// Appends text to the last reasoning, if it is not in its summary already.
-    pub(crate) fn think(&mut self, text: &str) {
+    pub(crate) fn append_reasoning(&mut self, text: &str) {
         let last = self.open.as_mut().and_then(|open| open.reasonings.last_mut());
         if let Some(last) = last.filter(|last| !text.is_empty() && !last.text.contains(text)) {
             let apart = if last.text.is_empty() { "" } else { "\n\n" };
@@ -275,25 +275,25 @@ impl Log {
     fn item(&mut self, item: &Item, object: &Object, json: &str, kind: Kind) -> Result<(), String> {
         match kind {
             Kind::Message(Role::Assistant) => {
-                let said = Said::read(item.content.as_ref(), object, "content")?;
+                let content = ItemContent::read(item.content.as_ref(), object, "content")?;
                 // Without reasoning before it, text of the assistant begins a new message.
-                let apart = |open: &Open| open.reasonings.is_empty() && open.says();
+                let apart = |open: &Open| open.reasonings.is_empty() && open.has_content();
                 if self.open.as_ref().is_some_and(apart) {
                     self.end();
                 }
                 let open = self.open.get_or_insert_default();
-                open.is_text = said.is_text && open.parts.is_empty();
-                open.pieces.extend(said.pieces);
-                open.parts.extend(said.parts);
+                open.is_text = content.is_text && open.parts.is_empty();
+                open.pieces.extend(content.pieces);
+                open.parts.extend(content.parts);
             }
             Kind::Message(role) => {
                 self.end();
-                let said = Said::read(item.content.as_ref(), object, "content")?;
-                self.messages.push(said.into_message(Message::new(role, "")));
+                let content = ItemContent::read(item.content.as_ref(), object, "content")?;
+                self.messages.push(content.into_message(Message::new(role, "")));
             }
             Kind::Reasoning => {
                 // Reasoning comes before the output that it led to, so it begins a new message.
-                if self.open.as_ref().is_some_and(Open::says) {
+                if self.open.as_ref().is_some_and(Open::has_content) {
                     self.end();
                 }
                 let open = self.open.get_or_insert_default();
@@ -346,17 +346,17 @@ impl Log {
         if let Some(place) = self.places.remove(&id) {
             self.waiting.remove(&place);
         }
-        let said = match output {
+        let content = match output {
             Some((output, object)) if kind == "function_call_output" || kind == "custom_tool_call_output" => {
-                Some(Said::read(Some(output), object, "output")?)
+                Some(ItemContent::read(Some(output), object, "output")?)
             }
             Some((output, object)) => {
-                Said::read(Some(output), object, "output").ok().filter(Said::is_content)
+                ItemContent::read(Some(output), object, "output").ok().filter(ItemContent::is_content)
             }
             None => None,
         };
-        let message = match said {
-            Some(said) => said.into_message(Message::tool(id, "")),
+        let message = match content {
+            Some(content) => content.into_message(Message::tool(id, "")),
             None => {
                 // The text of the message is only a reading of the item, so the whole item is kept for
                 // sending.
@@ -444,9 +444,9 @@ fn texts_in(json: &str) -> Vec<String> {
             Value::String(text) if !text.is_empty() => texts.push(text.clone()),
             Value::Array(list) => list.iter().for_each(|value| collect(value, texts)),
             Value::Object(object) => {
-                let said =
+                let content =
                     object.iter().filter(|(key, _)| !["type", "image_url", "status"].contains(&key.as_str()));
-                said.for_each(|(_, value)| collect(value, texts));
+                content.for_each(|(_, value)| collect(value, texts));
             }
             _ => {}
         }
@@ -457,13 +457,13 @@ fn texts_in(json: &str) -> Vec<String> {
 }
 
 /// The content of an item, and its JSON pieces.
-struct Said {
+struct ItemContent {
     parts: Vec<Part>,
     is_text: bool,
     pieces: Vec<(PieceKind, Option<String>)>,
 }
 
-impl Said {
+impl ItemContent {
     /// Reads the content under a key of an item.
     fn read(content: Option<&Content>, object: &Object, key: &str) -> Result<Self, String> {
         let mut around = object.clone();

@@ -31,10 +31,13 @@ pub(super) fn turns(raw: &RawValue) -> Option<Vec<Box<RawValue>>> {
 }
 
 /// The messages, and notes on turns that are not read.
-pub(super) type Heard = (Vec<Message>, Vec<String>);
+pub(super) type TurnsAndNotes = (Vec<Message>, Vec<String>);
 
 /// Converts the turns to messages. An error names the index of the turn and the expected value.
-pub(super) fn messages(turns: &[Box<RawValue>], is_lenient: bool) -> Result<Heard, (Option<usize>, String)> {
+pub(super) fn messages(
+    turns: &[Box<RawValue>],
+    is_lenient: bool,
+) -> Result<TurnsAndNotes, (Option<usize>, String)> {
     let mut read = Read::default();
     for (at, raw) in turns.iter().enumerate() {
         let turn: Turn =
@@ -69,14 +72,14 @@ impl Read {
     fn turn(&mut self, at: usize, from: &str, text: String) -> bool {
         match from {
             "human" | "user" => self.messages.push(Message::user(text)),
-            "gpt" | "assistant" | "model" | "chatgpt" | "bing" | "bard" => self.said(at, text),
+            "gpt" | "assistant" | "model" | "chatgpt" | "bing" | "bard" => self.add_reply(at, text),
             "system" => self.messages.push(Message::system(text)),
             "function_call" | "tool_call" => {
                 let calls = calls(&text);
                 if calls.is_empty() {
                     self.messages.push(Message::assistant(text));
                 } else {
-                    self.called(at, "", calls);
+                    self.add_calls(at, "", calls);
                 }
             }
             "observation" | "tool" | "tool_response" | "function" | "function_response" => {
@@ -92,8 +95,8 @@ impl Read {
     }
 
     /// Reads a turn of the assistant. It may contain calls, each in a `<tool_call>` element.
-    fn said(&mut self, at: usize, text: String) {
-        let (mut rest, mut beside, mut found) = (&*text, String::new(), Vec::new());
+    fn add_reply(&mut self, at: usize, text: String) {
+        let (mut rest, mut plain, mut found) = (&*text, String::new(), Vec::new());
         while let Some((before, after)) = rest.split_once("<tool_call>") {
             // An element that is not closed or holds no call is plain text. The calls before it are kept.
             let Some((inside, behind)) = after.split_once("</tool_call>") else { break };
@@ -101,19 +104,19 @@ impl Read {
             if inside.is_empty() {
                 break;
             }
-            beside.push_str(before);
+            plain.push_str(before);
             found.append(&mut inside);
             rest = behind;
         }
         if found.is_empty() {
             self.messages.push(Message::assistant(text));
         } else {
-            beside.push_str(rest);
-            self.called(at, beside.trim(), found);
+            plain.push_str(rest);
+            self.add_calls(at, plain.trim(), found);
         }
     }
 
-    fn called(&mut self, at: usize, text: &str, calls: Vec<wire::CalledFunction>) {
+    fn add_calls(&mut self, at: usize, text: &str, calls: Vec<wire::CalledFunction>) {
         // Results follow their calls directly, so earlier calls without a result never get one.
         self.open.clear();
         let calls = calls.into_iter().enumerate().map(|(nth, call)| {

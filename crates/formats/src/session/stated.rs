@@ -31,7 +31,7 @@ pub(super) const KEYS: [&str; 19] = [
 ];
 
 /// Maximum number of MCP servers that are named.
-const MOST_SERVERS: usize = 16;
+const MAX_SERVERS: usize = 16;
 
 /// The values of these keys, of any type, because logs use the same names for other things.
 #[derive(Default, Deserialize)]
@@ -152,7 +152,7 @@ impl Body {
             let server = Some(server);
             text(&inside(&server, "name")).or_else(|| text(&inside(&server, "url")))
         };
-        let names = servers.into_iter().take(MOST_SERVERS).filter_map(name);
+        let names = servers.into_iter().take(MAX_SERVERS).filter_map(name);
         remote.extend(names.map(RemoteContext::mcp_server));
         remote
     }

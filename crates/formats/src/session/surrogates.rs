@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// Returns the JSON text with each escape of a lone surrogate replaced by `\ufffd`, and the number of
 /// replacements. The length stays the same, so byte offsets stay valid.
-pub(crate) fn mended(json: &str) -> (Cow<'_, str>, usize) {
+pub(crate) fn replace_lone_surrogates(json: &str) -> (Cow<'_, str>, usize) {
     let bytes = json.as_bytes();
     let (mut mended, mut lone, mut at) = (String::new(), 0, 0);
     let mut copied = 0;
@@ -64,7 +64,7 @@ mod tests {
         ) {
             let escaped = |unit: &u16| if upper { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
             let json = format!("[\"\\\\ud800\", \"{}\"]", units.iter().map(escaped).collect::<String>());
-            let (text, lone) = mended(&json);
+            let (text, lone) = replace_lone_surrogates(&json);
             let read: Vec<String> = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(&read[0], "\\ud800");
             prop_assert_eq!(&read[1], &String::from_utf16_lossy(&units));
@@ -77,7 +77,7 @@ mod tests {
     fn truncated_escapes_are_left_to_the_parser() {
         for json in ["\"\\", "\"\\u", "\"\\ud8", "\"\\ud800", "\"\\ud800\\", "\"\\ud800\\u\"", "\\", "\\u00"]
         {
-            assert_eq!(mended(json).0.len(), json.len(), "{json}");
+            assert_eq!(replace_lone_surrogates(json).0.len(), json.len(), "{json}");
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn tools(
                     serde_json::from_str(raw.get()).map_err(|error| (at, plain::without_place(&error)))?;
                 all.push(keep_tool_as_written(gemini::tool(declared), WireFormat::Gemini, raw.get()));
             }
-            all.extend(gemini::beside_functions(raw.get()));
+            all.extend(gemini::tool_without_functions(raw.get()));
         } else if let Some(function) = tool.function.take() {
             all.push(keep_tool_as_written(full(function), WireFormat::OpenAiChat, raw.get()));
         } else if let Some((name, wire_format)) = hosted(&tool, raw, unknown) {

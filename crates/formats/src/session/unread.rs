@@ -16,15 +16,15 @@ impl Unread {
     /// Returns a note such as `12 events are not read: 9 progress, 3 system/turn_duration`. Returns `None` if
     /// nothing was counted.
     pub(crate) fn note(&self, one: &str, many: &str) -> Option<String> {
-        const MOST: usize = 12;
+        const MAX_KINDS: usize = 12;
         let all: u64 = self.0.values().sum();
         let what = if all == 1 { one } else { many };
         let mut kinds: Vec<(&String, u64)> = self.0.iter().map(|(kind, count)| (kind, *count)).collect();
         // The sort is stable, so types with equal counts stay in the order of their names.
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let more = kinds.iter().skip(MOST).map(|(_, count)| count).sum::<u64>();
+        let more = kinds.iter().skip(MAX_KINDS).map(|(_, count)| count).sum::<u64>();
         let shown =
-            kinds.iter().take(MOST).map(|(kind, count)| format!("{} {}", grouped(*count), short(kind)));
+            kinds.iter().take(MAX_KINDS).map(|(kind, count)| format!("{} {}", grouped(*count), short(kind)));
         let more = (more > 0).then(|| format!("{} of other types", grouped(more)));
         let list: Vec<String> = shown.chain(more).collect();
         (all > 0).then(|| format!("{} {what}: {}", grouped(all), list.join(", ")))

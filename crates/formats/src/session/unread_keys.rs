@@ -23,20 +23,20 @@ const SETTINGS: [&str; 6] = ["id", "name", "pinned", "priority", "ttl", "ttl_ask
 #[derive(Default)]
 pub(crate) struct UnreadKeys {
     /// A cache of suggestions, since the messages of a log have the same keys.
-    meant: BTreeMap<String, Option<&'static str>>,
-    met: Vec<Met>,
+    suggested: BTreeMap<String, Option<&'static str>>,
+    met: Vec<UnreadKey>,
     /// The number of keys that are not named.
     more: usize,
 }
 
 /// Maximum number of keys named in notes.
-const MOST: usize = 8;
+const MAX_KEYS_NAMED: usize = 8;
 
 /// An unknown key of one or more messages.
-struct Met {
+struct UnreadKey {
     key: String,
     /// The key that was probably meant. `None` for a key with a text of the log's own.
-    meant: Option<&'static str>,
+    suggested: Option<&'static str>,
     /// The place of the first message with this key.
     first: String,
     messages: u64,
@@ -50,47 +50,51 @@ pub(crate) struct Lost {
 
 impl UnreadKeys {
     /// Records the unknown keys of the message at index `at`, and returns those whose values would be lost.
-    pub(crate) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
+    pub(crate) fn check_keys(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
         // Keys beyond these bounds are not typing errors, and the search for a near key would be slow.
-        const MOST_KEYS: usize = 32;
-        const LONGEST: usize = 100;
+        const MAX_KEYS_EXAMINED: usize = 32;
+        const MAX_KEY_BYTES: usize = 100;
         let mut lost = Vec::new();
         let unread = message.keys.iter().filter(|key| key.unread.is_some());
         for (nth, key) in unread.enumerate() {
             let (name, json) = (key.name.as_ref(), key.unread.as_deref().map_or("null", |value| value.get()));
-            let meant =
-                if nth < MOST_KEYS && name.len() <= LONGEST { self.meant(name, message) } else { None };
-            if let Some(found) = found(message, name, json, meant, log_keys) {
-                let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+            let suggested = if nth < MAX_KEYS_EXAMINED && name.len() <= MAX_KEY_BYTES {
+                self.suggested_key(name, message)
+            } else {
+                None
+            };
+            if let Some(found) = found(message, name, json, suggested, log_keys) {
+                let hint =
+                    suggested.map(|suggested| format!("; did you mean `{suggested}`?")).unwrap_or_default();
                 let detail = format!("is not known and holds {found}{hint} (--lenient leaves it out)");
                 lost.push(Lost { key: name.to_owned(), detail });
-            } else if meant.is_some() || is_own_text(message, name, json, log_keys) {
-                self.note_key(at, message, name, meant);
+            } else if suggested.is_some() || is_own_text(message, name, json, log_keys) {
+                self.note_key(at, message, name, suggested);
             }
         }
         lost
     }
 
     /// Returns the key that was probably meant, if the message does not have it.
-    fn meant(&mut self, key: &str, message: &wire::Message) -> Option<&'static str> {
-        if !self.meant.contains_key(key) {
-            self.meant.insert(key.to_owned(), plain::nearest(key, MESSAGE_KEYS));
+    fn suggested_key(&mut self, key: &str, message: &wire::Message) -> Option<&'static str> {
+        if !self.suggested.contains_key(key) {
+            self.suggested.insert(key.to_owned(), plain::nearest(key, MESSAGE_KEYS));
         }
-        let says = CONTENT.contains(&key) && !message.holds_anything();
-        let meant = says.then_some("content").or(self.meant[key]);
+        let says = CONTENT.contains(&key) && !message.has_any_data();
+        let suggested = says.then_some("content").or(self.suggested[key]);
         // If the message has the right key too, this one has another meaning.
-        meant.filter(|meant| !has(message, meant))
+        suggested.filter(|suggested| !has(message, suggested))
     }
 
-    fn note_key(&mut self, at: usize, message: &wire::Message, key: &str, meant: Option<&'static str>) {
-        if let Some(met) = self.met.iter_mut().find(|met| met.key == key && met.meant == meant) {
+    fn note_key(&mut self, at: usize, message: &wire::Message, key: &str, suggested: Option<&'static str>) {
+        if let Some(met) = self.met.iter_mut().find(|met| met.key == key && met.suggested == suggested) {
             met.messages += 1;
-        } else if self.met.len() == MOST {
+        } else if self.met.len() == MAX_KEYS_NAMED {
             self.more += 1;
         } else {
             let id = message.id.as_ref().map(|id| format!(" (`{}`)", short(&id.to_string())));
             let first = format!("messages[{at}]{}", id.unwrap_or_default());
-            self.met.push(Met { key: key.to_owned(), meant, first, messages: 1 });
+            self.met.push(UnreadKey { key: key.to_owned(), suggested, first, messages: 1 });
         }
     }
 
@@ -98,15 +102,15 @@ impl UnreadKeys {
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let more = plain::grouped(self.more as u64);
         let more = (self.more > 0).then(|| format!("{more} more keys of messages are not read"));
-        let note = |met: &Met| {
+        let note = |met: &UnreadKey| {
             let others = match met.messages {
                 1 => String::new(),
                 n => format!(", and of {} more messages,", plain::grouped(n - 1)),
             };
             let (key, first) = (short(&met.key), &met.first);
-            match met.meant {
-                Some(meant) => {
-                    format!("the key `{key}` of {first}{others} is not read; did you mean `{meant}`?")
+            match met.suggested {
+                Some(suggested) => {
+                    format!("the key `{key}` of {first}{others} is not read; did you mean `{suggested}`?")
                 }
                 None => format!("the key `{key}` of {first}{others} is not read; it holds a text"),
             }
@@ -120,51 +124,51 @@ fn found(
     message: &wire::Message,
     key: &str,
     json: &str,
-    meant: Option<&'static str>,
+    suggested: Option<&'static str>,
     log_keys: &LogKeys,
 ) -> Option<&'static str> {
     if !scan::is_something(json) {
         return None;
     }
-    let says_more = |found: scan::Found| (!is_said(message, &found)).then_some(found.name);
+    let says_more = |found: scan::Found| (!is_in_message(message, &found)).then_some(found.name);
     let is_read =
         matches!(key, "refusal" | "reasoning" | "reasoning_details" | "thinking" | "tool_plan" | "images");
     if is_read && log_keys.is_sent(message.role, key) {
         return None;
     }
-    if log_keys.is_sent(message.role, key) && message.says_anything() {
+    if log_keys.is_sent(message.role, key) && message.has_content_or_calls() {
         // The value is sent with its message, but a call inside it would be missing from the conversation.
         return scan::find_call(json).and_then(says_more);
     }
-    if let Some(meant) = meant.filter(|meant| !SETTINGS.contains(meant)) {
+    if let Some(suggested) = suggested.filter(|suggested| !SETTINGS.contains(suggested)) {
         // Under a misspelt name, any value is content.
-        return Some(if meant == "content" { "a text" } else { "a value" }).filter(|_| {
+        return Some(if suggested == "content" { "a text" } else { "a value" }).filter(|_| {
             serde_json::from_str(json)
-                .map_or(true, |text: String| !is_said(message, &scan::Found::text(text)))
+                .map_or(true, |text: String| !is_in_message(message, &scan::Found::text(text)))
         });
     }
     if json.starts_with('"') {
-        let is_content = CONTENT.contains(&key) || !message.says_anything();
+        let is_content = CONTENT.contains(&key) || !message.has_content_or_calls();
         // A single word may be the whole answer if the message has no other content.
-        if CONTENT.contains(&key) && !message.says_anything() {
+        if CONTENT.contains(&key) && !message.has_content_or_calls() {
             let text = serde_json::from_str::<String>(json).ok().filter(|text| !text.trim().is_empty());
             return text.map(scan::Found::text).and_then(says_more);
         }
         return scan::find_prose(json).filter(|_| is_content).and_then(says_more);
     }
-    let found = if message.says_anything() { scan::find_part(json) } else { scan::find_any(json) };
+    let found = if message.has_content_or_calls() { scan::find_part(json) } else { scan::find_any(json) };
     found.and_then(says_more)
 }
 
 /// Checks whether a key holds a text that is neither sent nor part of the message's content. Logs contain
 /// such texts of their own.
 fn is_own_text(message: &wire::Message, key: &str, json: &str, log_keys: &LogKeys) -> bool {
-    let found = || scan::find_prose(json).filter(|found| !is_said(message, found));
+    let found = || scan::find_prose(json).filter(|found| !is_in_message(message, found));
     json.starts_with('"') && !log_keys.is_sent(message.role, key) && found().is_some()
 }
 
 /// Checks whether the content of a message also contains a text. Some logs contain every text twice.
-fn is_said(message: &wire::Message, found: &scan::Found) -> bool {
+fn is_in_message(message: &wire::Message, found: &scan::Found) -> bool {
     let Some(text) = found.text.as_deref().map(str::trim) else { return false };
     match &message.content {
         Content::Null => false,

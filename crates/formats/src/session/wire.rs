@@ -311,13 +311,13 @@ impl Message {
     }
 
     /// Checks whether the message has content, calls, an answered call or reasoning.
-    pub(crate) fn holds_anything(&self) -> bool {
-        self.says_anything() || self.tool_call_id.is_some()
+    pub(crate) fn has_any_data(&self) -> bool {
+        self.has_content_or_calls() || self.tool_call_id.is_some()
     }
 
     /// Checks whether the message has content, calls or reasoning. A result that only names its call has none
     /// of these.
-    pub(crate) fn says_anything(&self) -> bool {
+    pub(crate) fn has_content_or_calls(&self) -> bool {
         let says = match &self.content {
             Content::Null => false,
             Content::Text(text) => !text.is_empty(),

@@ -99,12 +99,12 @@ pub fn session_json(
         None => events.collect(),
     };
     // State is sent inside delimiters, so its tokens are counted inside them.
-    let state = |(id, said): &(ItemId, String)| -> Result<_, Error> {
-        let said = match &redactor {
-            Some(redactor) => redactor.text_in(said, |text| wording::state(id.as_str(), text))?,
-            None => said.clone(),
+    let state = |(id, text): &(ItemId, String)| -> Result<_, Error> {
+        let text = match &redactor {
+            Some(redactor) => redactor.text_in(text, |text| wording::state(id.as_str(), text))?,
+            None => text.clone(),
         };
-        Ok(super::wire::StateText { id: id.clone(), text: said })
+        Ok(super::wire::StateText { id: id.clone(), text: text })
     };
     let written = Written {
         model: manager.model_name(),

@@ -25,7 +25,7 @@ pub(super) fn part(fields: &Fields<'_>, keys: &[&'static str], is_image: bool) -
 fn data_part(node: &Node<'_>, media_type: &str, name: Option<String>, is_image: bool) -> Result<Part, Fault> {
     let tagged = if node.is_object() { Some(node.object()?) } else { None };
     let tag = tagged.as_ref().map(|fields| fields.text("type")).transpose().ok().flatten().flatten();
-    let (told, source) = match (tag.as_deref(), &tagged) {
+    let (stated, source) = match (tag.as_deref(), &tagged) {
         (Some("data"), Some(fields)) => {
             let data = fields.need("data")?;
             if data.is_text() {
@@ -49,11 +49,11 @@ fn data_part(node: &Node<'_>, media_type: &str, name: Option<String>, is_image: 
         // Decoding checks the data before it becomes part of a message.
         media::decoded(data).ok_or_else(|| node.fault("is no base64; expected the data of a file"))?;
     }
-    let media_type = match (media_type, told) {
+    let media_type = match (media_type, stated) {
         ("", None) if is_image || is_image_address(&source) => "image".to_owned(),
-        ("", Some(told)) => told,
+        ("", Some(stated)) => stated,
         // A media type without a subtype is less exact than the type of the data URL.
-        (kind, Some(told)) if !kind.contains('/') && told.starts_with(kind) => told,
+        (kind, Some(stated)) if !kind.contains('/') && stated.starts_with(kind) => stated,
         (kind, _) => kind.to_owned(),
     };
     media::part(node, &media_type, source, name)

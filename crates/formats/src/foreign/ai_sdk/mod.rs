@@ -4,14 +4,14 @@
 
 use super::{
     FormatReader,
+    conversation::{Entry, ForeignConversation, Step, own_compactions},
     node::{Fault, Node, Reading},
     shape::{Shape, text},
-    talk::{Entry, Step, Talk, own_compactions},
 };
 use crate::format::FileFormat;
 use context_window::{Role, Tool};
 use serde_json::Value;
-use turn::Left;
+use turn::OmittedCounts;
 
 mod file;
 mod turn;
@@ -75,32 +75,32 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
     chats.into_iter().map(chat).collect()
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk::default();
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation = ForeignConversation::default();
     if is_steps(node) {
         let hint = "keep the request's messages and the `response.messages` of the steps";
         return Err(node.fault(format!("are the steps of a result, without what was asked: {hint}")));
     }
-    let messages = if node.is_list() { node.list()? } else { body(node, &mut talk, reading)? };
+    let messages = if node.is_list() { node.list()? } else { body(node, &mut conversation, reading)? };
     let answered = model::answered(&messages);
-    let mut left = Left::default();
+    let mut omitted = OmittedCounts::default();
     let mut requests = model::Requests::new(answered);
     let steps = reading.each(messages, |node, reading| {
         let mut steps = own_compactions(node, "parts");
         let is_compaction = !steps.is_empty();
         let entries: Vec<Entry> = if is_of_ui(node)? {
-            ui::message(node, &mut left, reading)?.into_iter().collect()
+            ui::message(node, &mut omitted, reading)?.into_iter().collect()
         } else {
-            model::message(node, &mut requests, &mut left, reading)?.into_iter().collect()
+            model::message(node, &mut requests, &mut omitted, reading)?.into_iter().collect()
         };
         // A message with nothing but a compaction adds no entry.
         let entries = entries.into_iter().filter(|entry| !is_compaction || !entry.pieces.is_empty());
         steps.extend(entries.map(Step::Entry));
         Ok(steps)
     })?;
-    reading.notes.extend(left.notes());
-    talk.steps.extend(steps.into_iter().flatten());
-    Ok(talk)
+    reading.notes.extend(omitted.notes());
+    conversation.steps.extend(steps.into_iter().flatten());
+    Ok(conversation)
 }
 
 /// Checks whether a value is the list of steps that `generateText` returns.
@@ -119,20 +119,24 @@ fn is_of_ui(node: &Node<'_>) -> Result<bool, Fault> {
 }
 
 /// Reads the fields around the messages, and returns the messages.
-fn body<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
+fn body<'a>(
+    node: &Node<'a>,
+    conversation: &mut ForeignConversation,
+    reading: &mut Reading,
+) -> Result<Vec<Node<'a>>, Fault> {
     let fields = node.object()?;
-    talk.id = fields.name("id")?;
-    talk.model = fields.get("model").filter(Node::is_text).map(|model| model.text()).transpose()?;
+    conversation.id = fields.name("id")?;
+    conversation.model = fields.get("model").filter(Node::is_text).map(|model| model.text()).transpose()?;
     for key in ["system", "instructions"] {
         if let Some(texts) = fields.get(key) {
-            system(&texts, talk, reading)?;
+            system(&texts, conversation, reading)?;
         }
     }
     if let Some(tools) = fields.get("tools") {
-        talk.tools = read_tools(&tools, reading)?;
+        conversation.tools = read_tools(&tools, reading)?;
     }
     let most = fields.first(&["maxOutputTokens", "maxTokens"]);
-    talk.stated.max_completion_tokens = most.and_then(|most| most.number()).filter(|most| *most > 0);
+    conversation.stated.max_completion_tokens = most.and_then(|most| most.number()).filter(|most| *most > 0);
     fields.ignore(&[
         "trigger",
         "messageId",
@@ -148,8 +152,8 @@ fn body<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<V
     let messages = match (fields.get("messages"), fields.get("prompt"), fields.get("message")) {
         (Some(messages), _, _) => messages.list()?,
         (None, Some(prompt), _) if prompt.is_text() => {
-            let said = vec![super::talk::Piece::text(prompt.text()?)];
-            talk.steps.push(Step::Entry(Entry::new(Role::User, said)));
+            let pieces = vec![super::conversation::Piece::text(prompt.text()?)];
+            conversation.steps.push(Step::Entry(Entry::new(Role::User, pieces)));
             Vec::new()
         }
         (None, Some(prompt), _) => prompt.list()?,
@@ -161,17 +165,21 @@ fn body<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<V
 }
 
 /// Reads the system text of a request: a string, a message, or a list of them.
-fn system(node: &Node<'_>, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
+fn system(
+    node: &Node<'_>,
+    conversation: &mut ForeignConversation,
+    reading: &mut Reading,
+) -> Result<(), Fault> {
     if node.is_text() {
-        talk.system.push(node.text()?);
+        conversation.system.push(node.text()?);
     } else if node.is_list() {
         for node in node.list()? {
-            system(&node, talk, reading)?;
+            system(&node, conversation, reading)?;
         }
     } else {
         let fields = node.object()?;
         fields.ignore(&["role", "providerOptions"]);
-        talk.system.push(fields.need("content")?.text()?);
+        conversation.system.push(fields.need("content")?.text()?);
         fields.finish(reading)?;
     }
     Ok(())

@@ -2,11 +2,11 @@
 
 use super::{
     super::{
+        conversation::{Call, Entry, Piece, ToolResult, arguments},
         node::{Fault, Fields, Node, Reading},
-        talk::{Answer, Call, Entry, Piece, arguments},
     },
     file,
-    turn::{Left, Turn, signature, thought},
+    turn::{OmittedCounts, Turn, reasoning_piece, signature},
     ui::{DENIED, metadata},
 };
 use context_window::{Part, Role};
@@ -49,7 +49,7 @@ pub(super) fn answered(messages: &[Node<'_>]) -> BTreeSet<String> {
 pub(super) fn message(
     node: &Node<'_>,
     requests: &mut Requests,
-    left: &mut Left,
+    omitted: &mut OmittedCounts,
     reading: &mut Reading,
 ) -> Result<Vec<Entry>, Fault> {
     let fields = node.object()?;
@@ -67,11 +67,11 @@ pub(super) fn message(
     let content = fields.need("content")?;
     let mut turn = Turn::new(true);
     if content.is_text() && role != Role::Tool {
-        turn.say(Piece::text(content.text()?));
+        turn.push_piece(Piece::text(content.text()?));
     } else {
         reading.each(content.list()?, |node, reading| {
             let fields = node.object()?;
-            part(&fields, role, requests, left, &mut turn, reading)?;
+            part(&fields, role, requests, omitted, &mut turn, reading)?;
             fields.finish(reading)
         })?;
     }
@@ -87,7 +87,7 @@ fn part(
     fields: &Fields<'_>,
     role: Role,
     requests: &mut Requests,
-    left: &mut Left,
+    omitted: &mut OmittedCounts,
     turn: &mut Turn,
     reading: &mut Reading,
 ) -> Result<(), Fault> {
@@ -97,33 +97,33 @@ fn part(
     if role == Role::Tool && !of_tool.contains(&&*name) {
         return Err(kind.fault("is no part of a message of the role tool"));
     }
-    let beside = metadata(fields, &OPTIONS);
+    let metadata_value = metadata(fields, &OPTIONS);
     fields.ignore(&OPTIONS);
     match name.as_str() {
         "text" => {
             let text = fields.need("text")?.text()?;
             if !text.is_empty() {
-                turn.say(Piece::text(text));
+                turn.push_piece(Piece::text(text));
             }
         }
         "reasoning" => {
-            let sealed = fields.text("signature")?;
-            let sealed = sealed.map(|signature| serde_json::json!({ "part": { "signature": signature } }));
+            let signed = fields.text("signature")?;
+            let signed = signed.map(|signature| serde_json::json!({ "part": { "signature": signature } }));
             let text = fields.need("text")?.text()?;
-            if let Some(piece) = thought(text, sealed.or(beside).as_ref()) {
-                turn.say(piece);
+            if let Some(piece) = reasoning_piece(text, signed.or(metadata_value).as_ref()) {
+                turn.push_piece(piece);
             }
         }
         "redacted-reasoning" => {
             let data = fields.need("data")?.text()?;
-            let sealed = serde_json::json!({ "part": { "redactedData": data } });
-            if let Some(piece) = thought(String::new(), Some(&sealed)) {
-                turn.say(piece);
+            let signed = serde_json::json!({ "part": { "redactedData": data } });
+            if let Some(piece) = reasoning_piece(String::new(), Some(&signed)) {
+                turn.push_piece(piece);
             }
         }
-        "image" => turn.say(Piece::Part(file::part(fields, &["image"], true)?)),
+        "image" => turn.push_piece(Piece::Part(file::part(fields, &["image"], true)?)),
         "file" | "reasoning-file" => {
-            turn.say(Piece::Part(file::part(fields, &["data", "url", "file"], false)?));
+            turn.push_piece(Piece::Part(file::part(fields, &["data", "url", "file"], false)?));
         }
         "tool-call" => {
             fields.ignore(&["dynamic", "title", "invalid", "providerExecuted"]);
@@ -131,28 +131,28 @@ fn part(
                 id: Some(fields.need("toolCallId")?.name()?),
                 name: fields.need("toolName")?.text()?,
                 arguments: arguments(fields.first(&["input", "args"])),
-                signature: signature(beside.as_ref()),
+                signature: signature(metadata_value.as_ref()),
             };
-            turn.call(call, None, false);
+            turn.add_call(call, None, false);
         }
         "tool-result" | "tool-error" => {
             let answer = result(fields, reading)?;
-            turn.answer(answer, role == Role::Assistant);
+            turn.add_result(answer, role == Role::Assistant);
         }
         "tool-approval-request" => {
-            left.approvals += 1;
+            omitted.approvals += 1;
             fields.ignore(&["signature", "isAutomatic", "inputSchemaInput", "reason"]);
             let call = fields.need("toolCallId")?.name()?;
             requests.calls.insert(fields.need("approvalId")?.name()?, call);
         }
         "tool-approval-response" => {
-            if let Some(denied) = approval(fields, requests, left)? {
-                turn.answer(denied, false);
+            if let Some(denied) = approval(fields, requests, omitted)? {
+                turn.add_result(denied, false);
             }
         }
         "source" => {
             fields.ignore_all();
-            left.sources += 1;
+            omitted.sources += 1;
         }
         _ => return Err(kind.fault("is no part of a message of the AI SDK that is known")),
     }
@@ -160,21 +160,25 @@ fn part(
 }
 
 /// Reads the user's response to a request. Returns the result of a denied call without one.
-fn approval(fields: &Fields<'_>, requests: &Requests, left: &mut Left) -> Result<Option<Answer>, Fault> {
-    left.approvals += 1;
+fn approval(
+    fields: &Fields<'_>,
+    requests: &Requests,
+    omitted: &mut OmittedCounts,
+) -> Result<Option<ToolResult>, Fault> {
+    omitted.approvals += 1;
     fields.ignore(&["providerExecuted"]);
     let is_approved = fields.is_true("approved");
     let (id, reason) = (fields.need("approvalId")?.name()?, fields.text("reason")?);
     let call = requests.calls.get(&id).filter(|call| !is_approved && !requests.answered.contains(*call));
     Ok(call.map(|call| {
-        Answer::text(Some(call.clone()), None, reason.unwrap_or_else(|| DENIED.into())).failed(true)
+        ToolResult::text(Some(call.clone()), None, reason.unwrap_or_else(|| DENIED.into())).failed(true)
     }))
 }
 
 /// Reads a result: `output` with its type, or in version 4 `result` without a type.
-fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
+fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<ToolResult, Fault> {
     fields.ignore(&["input", "args", "dynamic", "preliminary", "providerExecuted", "title"]);
-    let mut answer = Answer {
+    let mut answer = ToolResult {
         id: Some(fields.need("toolCallId")?.name()?),
         name: fields.text("toolName")?,
         parts: Vec::new(),
@@ -200,7 +204,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
     Ok(answer)
 }
 
-fn typed(output: &Node<'_>, mut answer: Answer, reading: &mut Reading) -> Result<Answer, Fault> {
+fn typed(output: &Node<'_>, mut answer: ToolResult, reading: &mut Reading) -> Result<ToolResult, Fault> {
     let fields = match output.object() {
         Ok(fields) if fields.has("type") => fields,
         _ => {

@@ -1,6 +1,6 @@
 //! The steps of an assistant message: texts and calls, then the results.
 
-use super::super::talk::{Answer, Call, Piece};
+use super::super::conversation::{Call, Piece, ToolResult};
 use context_window::{WireFormat, message::Reasoning, text::plain};
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ pub(super) struct Turn {
     /// True if the message marks the start of its steps.
     has_steps: bool,
     pieces: Vec<Piece>,
-    answers: Vec<Answer>,
+    answers: Vec<ToolResult>,
     /// True if the current step has a result of a tool that the provider ran.
     is_hosted: bool,
 }
@@ -21,18 +21,18 @@ impl Turn {
 
     /// Ends a step.
     pub(super) fn end_step(&mut self) {
-        self.pieces.extend(self.answers.drain(..).map(Piece::Answer));
+        self.pieces.extend(self.answers.drain(..).map(Piece::ToolResult));
         self.is_hosted = false;
     }
 
     /// Adds text or reasoning. It starts a new step if the results before it came from the provider, or if
     /// the message does not mark its steps.
-    pub(super) fn say(&mut self, piece: Piece) {
+    pub(super) fn push_piece(&mut self, piece: Piece) {
         if self.is_hosted || !self.has_steps {
             self.end_step();
         }
         match (self.pieces.last_mut(), piece) {
-            (Some(Piece::Thought(before)), Piece::Thought(more)) if is_same(before, &more) => {
+            (Some(Piece::Reasoning(before)), Piece::Reasoning(more)) if is_same(before, &more) => {
                 // The parts of one reasoning item are sent with a single signature, the last one.
                 let parts = [std::mem::take(&mut before.text), more.text];
                 before.text =
@@ -44,15 +44,15 @@ impl Turn {
     }
 
     /// Adds a call, with its result if present.
-    pub(super) fn call(&mut self, call: Call, answer: Option<Answer>, is_hosted: bool) {
+    pub(super) fn add_call(&mut self, call: Call, answer: Option<ToolResult>, is_hosted: bool) {
         self.pieces.push(Piece::Call(call));
         if let Some(answer) = answer {
-            self.answer(answer, is_hosted);
+            self.add_result(answer, is_hosted);
         }
     }
 
     /// Adds a result.
-    pub(super) fn answer(&mut self, answer: Answer, is_hosted: bool) {
+    pub(super) fn add_result(&mut self, answer: ToolResult, is_hosted: bool) {
         // Results wait for the end of the step, because all its calls must come before them.
         self.answers.push(answer);
         // A provider's tool runs within the reply, so later text of the step comes after its result.
@@ -78,45 +78,46 @@ fn is_same(one: &Reasoning, other: &Reasoning) -> bool {
 }
 
 /// Creates a reasoning piece from a text and the provider's metadata. Returns `None` if both are empty.
-pub(super) fn thought(text: String, beside: Option<&Value>) -> Option<Piece> {
-    let seal = |key: &str| {
-        let of =
-            |metadata: &Value| metadata.get(key)?.as_str().filter(|seal| !seal.is_empty()).map(str::to_owned);
-        beside?.as_object()?.values().find_map(of)
+pub(super) fn reasoning_piece(text: String, metadata_value: Option<&Value>) -> Option<Piece> {
+    let text_of_key = |key: &str| {
+        let of = |metadata: &Value| {
+            metadata.get(key)?.as_str().filter(|text_of_key| !text_of_key.is_empty()).map(str::to_owned)
+        };
+        metadata_value?.as_object()?.values().find_map(of)
     };
-    if let Some(data) = seal("redactedData") {
-        return Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()));
+    if let Some(data) = text_of_key("redactedData") {
+        return Some(Piece::Reasoning(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()));
     }
-    if let Some(signature) = seal("signature") {
-        return Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, text, signature)));
+    if let Some(signature) = text_of_key("signature") {
+        return Some(Piece::Reasoning(Reasoning::signed(WireFormat::Anthropic, text, signature)));
     }
-    let id = seal("itemId");
-    if let Some(encrypted) = seal("reasoningEncryptedContent") {
-        let sealed = Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted);
-        return Some(Piece::Thought(match id {
-            Some(id) => sealed.with_id(id),
-            None => sealed,
+    let id = text_of_key("itemId");
+    if let Some(encrypted) = text_of_key("reasoningEncryptedContent") {
+        let signed = Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted);
+        return Some(Piece::Reasoning(match id {
+            Some(id) => signed.with_id(id),
+            None => signed,
         }));
     }
-    Piece::thought(text)
+    Piece::reasoning(text)
 }
 
 /// Returns the signature that Gemini returned with a call.
-pub(super) fn signature(beside: Option<&Value>) -> Option<String> {
+pub(super) fn signature(metadata_value: Option<&Value>) -> Option<String> {
     let of = |metadata: &Value| metadata.get("thoughtSignature")?.as_str().map(str::to_owned);
-    beside?.as_object()?.values().find_map(of)
+    metadata_value?.as_object()?.values().find_map(of)
 }
 
 /// Counts of content that is not sent to a model.
 #[derive(Default)]
-pub(super) struct Left {
+pub(super) struct OmittedCounts {
     pub(super) sources: u64,
     pub(super) data: u64,
     pub(super) unfinished: u64,
     pub(super) approvals: u64,
 }
 
-impl Left {
+impl OmittedCounts {
     /// Returns a note for each kind with a count above 0.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let note = |(count, one, many): (u64, &str, &str)| {

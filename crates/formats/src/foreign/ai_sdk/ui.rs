@@ -3,11 +3,11 @@
 
 use super::{
     super::{
+        conversation::{Call, Entry, Piece, ToolResult, arguments},
         node::{Fault, Fields, Node, Reading},
-        talk::{Answer, Call, Entry, Piece, arguments},
     },
     file,
-    turn::{Left, Turn, signature, thought},
+    turn::{OmittedCounts, Turn, reasoning_piece, signature},
 };
 use context_window::Role;
 use serde_json::Value;
@@ -16,7 +16,11 @@ use serde_json::Value;
 pub(super) const DENIED: &str = "Tool call execution denied.";
 
 /// Reads a message. Returns several entries if the user sent text between the assistant's steps.
-pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -> Result<Vec<Entry>, Fault> {
+pub(super) fn message(
+    node: &Node<'_>,
+    omitted: &mut OmittedCounts,
+    reading: &mut Reading,
+) -> Result<Vec<Entry>, Fault> {
     let fields = node.object()?;
     let kind = fields.need("role")?;
     let role = match &*kind.text()? {
@@ -25,7 +29,7 @@ pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -
         "assistant" => Role::Assistant,
         // Data of an application for its own page (version 4).
         "data" => {
-            left.data += 1;
+            omitted.data += 1;
             return Ok(Vec::new());
         }
         _ => return Err(kind.fault("is no role of a message with `parts`")),
@@ -35,20 +39,20 @@ pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -
     fields.ignore(&["compaction"]);
     let parts = fields.get("parts").map(|parts| parts.list()).transpose()?.unwrap_or_default();
     let has_parts = !parts.is_empty();
-    let mut said = Said::new(&parts, role);
-    reading.each(parts, |part, reading| said.part(part, left, reading))?;
-    said.beside(&fields, has_parts, left, reading)?;
+    let mut builder = MessageBuilder::new(&parts, role);
+    reading.each(parts, |part, reading| builder.part(part, omitted, reading))?;
+    builder.outside_content(&fields, has_parts, omitted, reading)?;
     fields.finish(reading)?;
-    Ok(said.into_entries(role, id))
+    Ok(builder.into_entries(role, id))
 }
 
 /// The content of a message's parts.
-struct Said {
+struct MessageBuilder {
     role: Role,
     turn: Turn,
     /// The texts of the parts, which version 4 repeats outside the parts.
     texts: String,
-    thoughts: String,
+    reasoning_text: String,
     invocations: Vec<(String, Value)>,
     urls: Vec<String>,
     /// The step of the last call in version 4.
@@ -57,7 +61,7 @@ struct Said {
     entries: Vec<Entry>,
 }
 
-impl Said {
+impl MessageBuilder {
     fn new(parts: &[Node<'_>], role: Role) -> Self {
         let is_step = |part: &Node<'_>| {
             part.object()
@@ -68,7 +72,7 @@ impl Said {
             role,
             turn: Turn::new(parts.iter().any(is_step)),
             texts: String::new(),
-            thoughts: String::new(),
+            reasoning_text: String::new(),
             invocations: Vec::new(),
             urls: Vec::new(),
             step: 0,
@@ -76,7 +80,12 @@ impl Said {
         }
     }
 
-    fn part(&mut self, node: &Node<'_>, left: &mut Left, reading: &mut Reading) -> Result<(), Fault> {
+    fn part(
+        &mut self,
+        node: &Node<'_>,
+        omitted: &mut OmittedCounts,
+        reading: &mut Reading,
+    ) -> Result<(), Fault> {
         let fields = node.object()?;
         let kind = fields.need("type")?;
         let name = kind.text()?;
@@ -88,31 +97,31 @@ impl Said {
             "reasoning" => self.reasoning(&fields)?,
             "file" | "reasoning-file" => {
                 self.urls.extend(fields.get("url").filter(Node::is_text).map(|url| url.text()).transpose()?);
-                self.turn.say(Piece::Part(file::part(&fields, &["url", "data"], false)?));
+                self.turn.push_piece(Piece::Part(file::part(&fields, &["url", "data"], false)?));
             }
             "step-start" => self.turn.end_step(),
             // A compaction was read before the message.
             "context_compaction" => fields.ignore_all(),
             "tool-invocation" => {
                 let invocation = fields.need("toolInvocation")?;
-                self.invocation(&invocation, left, reading)?;
+                self.invocation(&invocation, omitted, reading)?;
             }
             "dynamic-tool" => {
                 fields.ignore(&["dynamic"]);
                 let name = fields.need("toolName")?.text()?;
-                self.tool(&fields, &name, left)?;
+                self.tool(&fields, &name, omitted)?;
             }
             "source" | "source-url" | "source-document" => {
                 fields.ignore_all();
-                left.sources += 1;
+                omitted.sources += 1;
             }
-            "steering-message" => self.steering(&fields, left, reading)?,
+            "steering-message" => self.steering(&fields, omitted, reading)?,
             tool if tool.starts_with("tool-") => {
-                self.tool(&fields, &tool["tool-".len()..], left)?;
+                self.tool(&fields, &tool["tool-".len()..], omitted)?;
             }
             data if data.starts_with("data-") => {
                 fields.ignore_all();
-                left.data += 1;
+                omitted.data += 1;
             }
             _ => return Err(kind.fault("is no part of a message of the AI SDK that is known")),
         }
@@ -122,7 +131,7 @@ impl Said {
     fn text(&mut self, text: String) {
         self.texts.push_str(&text);
         if !text.is_empty() {
-            self.turn.say(Piece::text(text));
+            self.turn.push_piece(Piece::text(text));
         }
     }
 
@@ -131,11 +140,11 @@ impl Said {
         fields.ignore(&["state", "id"]);
         let whole =
             fields.first(&["text", "reasoning"]).map(|text| text.text()).transpose()?.unwrap_or_default();
-        self.thoughts.push_str(&whole);
-        let beside = metadata(fields, &["providerMetadata"]);
+        self.reasoning_text.push_str(&whole);
+        let metadata_value = metadata(fields, &["providerMetadata"]);
         let Some(details) = fields.get("details").filter(Node::is_list) else {
-            if let Some(piece) = thought(whole, beside.as_ref()) {
-                self.turn.say(piece);
+            if let Some(piece) = reasoning_piece(whole, metadata_value.as_ref()) {
+                self.turn.push_piece(piece);
             }
             return Ok(());
         };
@@ -144,15 +153,17 @@ impl Said {
             let value: Value = serde_json::from_str(detail.json()).unwrap_or_default();
             let key = if super::text(&value, "type") == "redacted" { "data" } else { "text" };
             let text = detail.object()?.need(key)?.text()?;
-            let beside = match key {
+            let metadata_value = match key {
                 "data" => serde_json::json!({ "detail": { "redactedData": text } }),
                 _ => serde_json::json!({ "detail": { "signature": value.get("signature") } }),
             };
             if key == "text" {
                 in_details.push_str(&text);
             }
-            if let Some(piece) = thought(if key == "text" { text } else { String::new() }, Some(&beside)) {
-                self.turn.say(piece);
+            if let Some(piece) =
+                reasoning_piece(if key == "text" { text } else { String::new() }, Some(&metadata_value))
+            {
+                self.turn.push_piece(piece);
             }
         }
         if !in_details.contains(whole.trim()) {
@@ -162,11 +173,11 @@ impl Said {
     }
 
     /// Reads a call of version 5 or later, with its result.
-    fn tool(&mut self, fields: &Fields<'_>, name: &str, left: &mut Left) -> Result<(), Fault> {
+    fn tool(&mut self, fields: &Fields<'_>, name: &str, omitted: &mut OmittedCounts) -> Result<(), Fault> {
         let id = fields.need("toolCallId")?.name()?;
         fields.ignore(&["title", "toolMetadata", "preliminary", "inputEncoding", "resultProviderMetadata"]);
         let is_hosted = fields.is_true("providerExecuted");
-        let beside = metadata(fields, &["callProviderMetadata"]);
+        let metadata_value = metadata(fields, &["callProviderMetadata"]);
         let (input, raw) = (fields.get("input"), fields.get("rawInput"));
         let (output, error) = (fields.get("output"), fields.get("errorText"));
         let approval = fields.get("approval").map(|approval| approval.object()).transpose()?;
@@ -174,15 +185,15 @@ impl Said {
         let is_denied =
             approval.as_ref().and_then(|approval| approval.get("approved")).is_some_and(|is| !is.is_true());
         let state = fields.need("state")?;
-        let said = state.text()?;
-        if output.is_some() && said != "output-available" || error.is_some() && said != "output-error" {
+        let builder = state.text()?;
+        if output.is_some() && builder != "output-available" || error.is_some() && builder != "output-error" {
             return Err(state.fault("does not fit the result of the call"));
         }
-        let answer = |text: String| Answer::text(Some(id.clone()), Some(name.to_owned()), text);
+        let answer = |text: String| ToolResult::text(Some(id.clone()), Some(name.to_owned()), text);
         let denied = || answer(reason.clone().unwrap_or_else(|| DENIED.into())).failed(true);
-        let answer = match said.as_str() {
+        let answer = match builder.as_str() {
             "input-streaming" => {
-                left.unfinished += 1;
+                omitted.unfinished += 1;
                 return Ok(());
             }
             "approval-responded" if is_denied => Some(denied()),
@@ -202,14 +213,19 @@ impl Said {
             id: Some(id.clone()),
             name: name.to_owned(),
             arguments: arguments(input.or(raw)),
-            signature: signature(beside.as_ref()),
+            signature: signature(metadata_value.as_ref()),
         };
-        self.turn.call(call, answer, is_hosted);
+        self.turn.add_call(call, answer, is_hosted);
         Ok(())
     }
 
     /// Reads a call of version 4.
-    fn invocation(&mut self, node: &Node<'_>, left: &mut Left, reading: &mut Reading) -> Result<(), Fault> {
+    fn invocation(
+        &mut self,
+        node: &Node<'_>,
+        omitted: &mut OmittedCounts,
+        reading: &mut Reading,
+    ) -> Result<(), Fault> {
         let fields = node.object()?;
         let id = fields.need("toolCallId")?.name()?;
         let name = fields.need("toolName")?.text()?;
@@ -219,14 +235,14 @@ impl Said {
         fields.finish(reading)?;
         let answer = match (&*state.text()?, result) {
             ("partial-call", None) => {
-                left.unfinished += 1;
+                omitted.unfinished += 1;
                 return Ok(());
             }
             ("call", None) => None,
             ("result", Some(result)) => {
-                Some(Answer::text(Some(id.clone()), Some(name.clone()), result.text_or_json()))
+                Some(ToolResult::text(Some(id.clone()), Some(name.clone()), result.text_or_json()))
             }
-            ("result", None) => Some(Answer::text(Some(id.clone()), Some(name.clone()), "null")),
+            ("result", None) => Some(ToolResult::text(Some(id.clone()), Some(name.clone()), "null")),
             _ => {
                 return Err(
                     state.fault("is no state of a tool call that is known, or does not fit its result")
@@ -239,40 +255,45 @@ impl Said {
             self.step = step;
         }
         let call = Call { id: Some(id), name, arguments: arguments(args), signature: None };
-        self.turn.call(call, answer, false);
+        self.turn.add_call(call, answer, false);
         Ok(())
     }
 
     /// Reads a text that the user sent while the assistant was working.
-    fn steering(&mut self, fields: &Fields<'_>, left: &mut Left, reading: &mut Reading) -> Result<(), Fault> {
+    fn steering(
+        &mut self,
+        fields: &Fields<'_>,
+        omitted: &mut OmittedCounts,
+        reading: &mut Reading,
+    ) -> Result<(), Fault> {
         let before = self.turn.take();
         if !before.is_empty() {
             self.entries.push(Entry::new(self.role, before));
         }
         let mut inside = Self::new(&[], Role::User);
         let parts = fields.need("parts")?.list()?;
-        reading.each(parts, |part, reading| inside.part(part, left, reading))?;
+        reading.each(parts, |part, reading| inside.part(part, omitted, reading))?;
         let id = fields.name("id")?;
         self.entries.push(Entry::new(Role::User, inside.turn.into_pieces()).with_id(id));
         Ok(())
     }
 
     /// Reads the keys of version 4 outside the parts: a copy of the parts, or all of the content.
-    fn beside(
+    fn outside_content(
         &mut self,
         fields: &Fields<'_>,
         has_parts: bool,
-        left: &mut Left,
+        omitted: &mut OmittedCounts,
         reading: &mut Reading,
     ) -> Result<(), Fault> {
         let (content, reasoning) = (fields.get("content"), fields.get("reasoning"));
         if let Some(reasoning) = reasoning {
             let text = reasoning.text()?;
             if !has_parts {
-                if let Some(piece) = Piece::thought(text) {
-                    self.turn.say(piece);
+                if let Some(piece) = Piece::reasoning(text) {
+                    self.turn.push_piece(piece);
                 }
-            } else if !repeats(&self.thoughts, &text) {
+            } else if !repeats(&self.reasoning_text, &text) {
                 reading.leave(reasoning.fault("says what no part of the message says"))?;
             }
         }
@@ -296,7 +317,7 @@ impl Said {
             match self.invocations.iter().find(|(own, _)| *own == id) {
                 Some((_, own)) if *own == value => {}
                 Some(_) => reading.leave(node.fault("differs from the part of the same call"))?,
-                None => self.invocation(&node, left, reading)?,
+                None => self.invocation(&node, omitted, reading)?,
             }
         }
         if !has_parts && !is_first {
@@ -317,7 +338,7 @@ impl Said {
             let part = file::part(&attachment, &["url"], false)?;
             attachment.finish(reading)?;
             if !self.urls.contains(&url) {
-                self.turn.say(Piece::Part(part));
+                self.turn.push_piece(Piece::Part(part));
             }
         }
         Ok(())

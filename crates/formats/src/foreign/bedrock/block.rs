@@ -1,9 +1,9 @@
 //! Content blocks of Converse. Each is an object with one key, which is its kind.
 
 use super::super::{
+    conversation::{Call, Piece, ToolResult},
     media::{self, Source},
     node::{Fault, Fields, Node, Reading},
-    talk::{Answer, Call, Piece},
 };
 use context_window::{Part, Role, WireFormat, message::Reasoning};
 use serde_json::json;
@@ -31,8 +31,8 @@ pub(super) fn piece(node: &Node<'_>, role: Role, reading: &mut Reading) -> Resul
     };
     let piece = match *kind {
         "toolUse" => Some(Piece::Call(call(inside, reading)?)),
-        "toolResult" => Some(Piece::Answer(result(inside, reading)?)),
-        "reasoningContent" => thought(inside, reading)?,
+        "toolResult" => Some(Piece::ToolResult(result(inside, reading)?)),
+        "reasoningContent" => reasoning_piece(inside, reading)?,
         "cachePoint" => {
             inside.object()?.ignore_all();
             None
@@ -72,14 +72,14 @@ fn call(node: &Node<'_>, reading: &mut Reading) -> Result<Call, Fault> {
     let call = Call {
         id: Some(fields.need("toolUseId")?.name()?),
         name: fields.need("name")?.text()?,
-        arguments: super::super::talk::arguments(fields.get("input")),
+        arguments: super::super::conversation::arguments(fields.get("input")),
         signature: None,
     };
     fields.finish(reading)?;
     Ok(call)
 }
 
-fn result(node: &Node<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
+fn result(node: &Node<'_>, reading: &mut Reading) -> Result<ToolResult, Fault> {
     let fields = node.object()?;
     fields.ignore(&["type"]);
     let id = fields.need("toolUseId")?.name()?;
@@ -109,18 +109,19 @@ fn result(node: &Node<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
         Ok(part)
     })?;
     fields.finish(reading)?;
-    Ok(Answer { id: Some(id), name: None, parts, is_failed })
+    Ok(ToolResult { id: Some(id), name: None, parts, is_failed })
 }
 
 /// Reads reasoning. Returns `None` if it is empty.
-fn thought(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
+fn reasoning_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
     let fields = node.object()?;
     let redacted = fields.get("redactedContent");
     let text = fields.get("reasoningText");
     fields.finish(reading)?;
     if let Some(redacted) = redacted {
-        let sealed = Reasoning::signed(WireFormat::Anthropic, "", media::bytes(&redacted)?).into_redacted();
-        return Ok(Some(Piece::Thought(sealed)));
+        let redacted_reasoning =
+            Reasoning::signed(WireFormat::Anthropic, "", media::bytes(&redacted)?).into_redacted();
+        return Ok(Some(Piece::Reasoning(redacted_reasoning)));
     }
     let Some(inside) = text else {
         return Err(node.fault("has neither `reasoningText` nor `redactedContent`"));
@@ -129,8 +130,8 @@ fn thought(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Faul
     let (text, signature) = (fields.need("text")?.text()?, fields.text("signature")?);
     fields.finish(reading)?;
     Ok(match signature.filter(|signature| !signature.is_empty()) {
-        Some(signature) => Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, text, signature))),
-        None => Piece::thought(text),
+        Some(signature) => Some(Piece::Reasoning(Reasoning::signed(WireFormat::Anthropic, text, signature))),
+        None => Piece::reasoning(text),
     })
 }
 
@@ -253,9 +254,9 @@ fn guarded(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
         (Some(text), _) => {
             let text = text.object()?;
             text.ignore(&["qualifiers"]);
-            let said = text.need("text")?.text()?;
+            let guarded_text = text.need("text")?.text()?;
             text.finish(reading)?;
-            Part::Text(said)
+            Part::Text(guarded_text)
         }
         (None, Some(image)) => medium("image", &image, reading)?,
         (None, None) => return Err(node.fault("has neither `text` nor `image`")),

@@ -3,9 +3,9 @@
 
 use super::{
     FormatReader,
+    conversation::{Entry, ForeignConversation, Step},
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Entry, Step, Talk},
 };
 use crate::format::FileFormat;
 use context_window::{Role, Tool, WireFormat};
@@ -63,11 +63,11 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
     Some(vec![(fields.name("requestId").ok()?, node.clone())])
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk::default();
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation = ForeignConversation::default();
     if node.is_list() {
-        talk.steps = messages(node, reading)?;
-        return Ok(talk);
+        conversation.steps = messages(node, reading)?;
+        return Ok(conversation);
     }
     let fields = node.object()?;
     if fields.has("schemaType") {
@@ -75,40 +75,44 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         return logged(&fields, reading);
     }
     if fields.has("output") {
-        talk.steps.extend(answer(&fields, reading)?);
+        conversation.steps.extend(answer(&fields, reading)?);
         fields.finish(reading)?;
-        return Ok(talk);
+        return Ok(conversation);
     }
     if fields.has("message") {
-        talk.steps = vec![Step::Entry(message(node, reading)?)];
-        return Ok(talk);
+        conversation.steps = vec![Step::Entry(message(node, reading)?)];
+        return Ok(conversation);
     }
-    body(&fields, &mut talk, reading)?;
+    body(&fields, &mut conversation, reading)?;
     fields.finish(reading)?;
-    Ok(talk)
+    Ok(conversation)
 }
 
 /// Reads the body of a request.
-fn body(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
+fn body(
+    fields: &Fields<'_>,
+    conversation: &mut ForeignConversation,
+    reading: &mut Reading,
+) -> Result<(), Fault> {
     if let Some(model) = fields.text("modelId")? {
-        talk.model = Some(model);
+        conversation.model = Some(model);
     }
-    if talk.model.as_deref().is_some_and(|model| model.contains(":prompt/")) {
+    if conversation.model.as_deref().is_some_and(|model| model.contains(":prompt/")) {
         reading.note("the model is a prompt of Bedrock: its texts, tools and limits are not in the request");
     }
     if let Some(system) = fields.get("system") {
         let texts = if system.is_text() { vec![system] } else { system.list()? };
         let texts = reading.each(texts, block::system)?;
-        talk.system.extend(texts.into_iter().flatten());
+        conversation.system.extend(texts.into_iter().flatten());
     }
     if let Some(tools) = fields.get("toolConfig") {
         let tools = tools.object()?;
         tools.ignore(&["toolChoice"]);
         let all = tools.get("tools").map(|tools| tools.list()).transpose()?.unwrap_or_default();
-        talk.tools = reading.each(all, tool)?.into_iter().flatten().collect();
+        conversation.tools = reading.each(all, tool)?.into_iter().flatten().collect();
         tools.finish(reading)?;
     }
-    limits(fields, talk)?;
+    limits(fields, conversation)?;
     fields.ignore(&[
         "schemaVersion",
         "guardrailConfig",
@@ -122,20 +126,21 @@ fn body(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result<(
         "outputConfig",
         "projectIdentifier",
     ]);
-    talk.steps.extend(messages(&fields.need("messages")?, reading)?);
+    conversation.steps.extend(messages(&fields.need("messages")?, reading)?);
     Ok(())
 }
 
-fn limits(fields: &Fields<'_>, talk: &mut Talk) -> Result<(), Fault> {
+fn limits(fields: &Fields<'_>, conversation: &mut ForeignConversation) -> Result<(), Fault> {
     let config = fields.get("inferenceConfig").map(|config| config.object()).transpose()?;
     let most = config.as_ref().and_then(|config| config.first(&["maxTokens", "max_new_tokens"]));
-    talk.stated.max_completion_tokens = most.and_then(|most| most.number()).filter(|most| *most > 0);
+    conversation.stated.max_completion_tokens = most.and_then(|most| most.number()).filter(|most| *most > 0);
     let more = fields.get("additionalModelRequestFields").filter(Node::is_object);
     let thinking = more.map(|more| more.object()).transpose()?.and_then(|more| more.get("thinking"));
     let budget = thinking.filter(Node::is_object).map(|thinking| thinking.object()).transpose()?;
     let budget = budget.and_then(|thinking| thinking.get("budget_tokens")?.number());
     // The reasoning budget is part of the reply limit, so it is used only without that.
-    talk.stated.reasoning = if talk.stated.max_completion_tokens.is_none() { budget } else { None };
+    conversation.stated.reasoning =
+        if conversation.stated.max_completion_tokens.is_none() { budget } else { None };
     Ok(())
 }
 
@@ -206,8 +211,12 @@ fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Option<Step>, Fa
 }
 
 /// Reads a line of the model invocation log: a request with its response.
-fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk { id: fields.name("requestId")?, model: fields.text("modelId")?, ..Talk::default() };
+fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation = ForeignConversation {
+        id: fields.name("requestId")?,
+        model: fields.text("modelId")?,
+        ..ForeignConversation::default()
+    };
     fields.ignore(&[
         "schemaType",
         "schemaVersion",
@@ -240,10 +249,10 @@ fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     // `InvokeModel` requests of Claude have the body of Anthropic's own API.
     let is_converse = !request.has("anthropic_version");
     if is_converse {
-        body(&request, &mut talk, reading)?;
+        body(&request, &mut conversation, reading)?;
         request.finish(reading)?;
     } else {
-        anthropic(&request, &mut talk)?;
+        anthropic(&request, &mut conversation)?;
     }
     if let Some(output) = fields.get("output") {
         let output = output.object()?;
@@ -253,12 +262,12 @@ fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             reading.note("the answer is left out: it is not in the log");
         }
         if let Some(response) = output.get("outputBodyJson") {
-            reply(&response, is_converse, &mut talk, reading)?;
+            reply(&response, is_converse, &mut conversation, reading)?;
         }
         output.finish(reading)?;
     }
     fields.finish(reading)?;
-    Ok(talk)
+    Ok(conversation)
 }
 
 /// Returns the JSON inside a string, because some pipelines write bodies in that form. Returns `None` for any
@@ -268,32 +277,37 @@ fn as_json(node: &Node<'_>) -> Result<Option<String>, Fault> {
 }
 
 /// Reads a body of Anthropic's own API, which was sent to a model without Converse.
-fn anthropic(fields: &Fields<'_>, talk: &mut Talk) -> Result<(), Fault> {
-    talk.wire_format = Some(WireFormat::Anthropic);
+fn anthropic(fields: &Fields<'_>, conversation: &mut ForeignConversation) -> Result<(), Fault> {
+    conversation.wire_format = Some(WireFormat::Anthropic);
     if let Some(system) = fields.get("system") {
         let texts = if system.is_text() { vec![system] } else { system.list()? };
         for node in texts {
             let text = if node.is_text() { node.text()? } else { node.object()?.need("text")?.text()? };
-            talk.system.push(text);
+            conversation.system.push(text);
         }
     }
     let tools = fields.get("tools").map(|tools| tools.list()).transpose()?.unwrap_or_default();
     for node in tools {
         let tool = node.object()?;
         let (name, description) = (tool.need("name")?.text()?, tool.text("description")?.unwrap_or_default());
-        talk.tools.push(match tool.get("input_schema") {
+        conversation.tools.push(match tool.get("input_schema") {
             Some(schema) => Tool::new(name, description, schema.compact()),
             None => Tool::hosted(name, WireFormat::Anthropic, node.compact()),
         });
     }
-    talk.stated.max_completion_tokens = fields.get("max_tokens").and_then(|most| most.number());
+    conversation.stated.max_completion_tokens = fields.get("max_tokens").and_then(|most| most.number());
     for node in fields.need("messages")?.list()? {
-        talk.steps.push(Step::Wire { path: node.path().to_owned(), json: node.json().to_owned() });
+        conversation.steps.push(Step::Wire { path: node.path().to_owned(), json: node.json().to_owned() });
     }
     Ok(())
 }
 
-fn reply(node: &Node<'_>, is_converse: bool, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
+fn reply(
+    node: &Node<'_>,
+    is_converse: bool,
+    conversation: &mut ForeignConversation,
+    reading: &mut Reading,
+) -> Result<(), Fault> {
     let text = as_json(node)?;
     let node = match &text {
         Some(text) => Node::root(text),
@@ -305,12 +319,12 @@ fn reply(node: &Node<'_>, is_converse: bool, talk: &mut Talk, reading: &mut Read
     }
     let fields = node.object()?;
     if is_converse {
-        talk.steps.extend(answer(&fields, reading)?);
+        conversation.steps.extend(answer(&fields, reading)?);
         return fields.finish(reading);
     }
     if let Some(content) = fields.get("content") {
         let json = format!("{{\"role\":\"assistant\",\"content\":{}}}", content.json());
-        talk.steps.push(Step::Wire { path: node.path().to_owned(), json });
+        conversation.steps.push(Step::Wire { path: node.path().to_owned(), json });
     }
     Ok(())
 }

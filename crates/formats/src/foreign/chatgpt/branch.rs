@@ -18,7 +18,7 @@ pub(super) fn branch<'a>(fields: &Fields<'a>, reading: &mut Reading) -> Result<V
         nodes.insert(name.as_str(), (message, parent));
     }
     mapping.ignore_all();
-    let said = nodes.values().filter(|(message, _)| message.is_some()).count();
+    let parsed = nodes.values().filter(|(message, _)| message.is_some()).count();
     let parents: BTreeSet<&str> = nodes.values().filter_map(|(_, parent)| parent.as_deref()).collect();
     // If no node is marked as current, the branch ends at the newest leaf.
     let time = |name: &str| {
@@ -41,7 +41,7 @@ pub(super) fn branch<'a>(fields: &Fields<'a>, reading: &mut Reading) -> Result<V
         at = parent;
     }
     reading.note_count(
-        said - branch.len(),
+        parsed - branch.len(),
         "message of another branch is left out",
         "messages of other branches are left out",
     );

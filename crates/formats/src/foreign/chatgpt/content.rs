@@ -2,33 +2,37 @@
 
 use super::Chat;
 use crate::foreign::{
+    conversation::Piece,
     node::{Fault, Fields, Node, Reading},
-    talk::Piece,
 };
 use context_window::Part;
 
 impl Chat {
     /// Reads the content of a message by its type.
-    pub(super) fn content(&mut self, content: &Fields<'_>, reading: &mut Reading) -> Result<Said, Fault> {
+    pub(super) fn content(
+        &mut self,
+        content: &Fields<'_>,
+        reading: &mut Reading,
+    ) -> Result<MessageContent, Fault> {
         let kind = content.need("content_type")?;
-        let mut said = Said::default();
+        let mut parsed = MessageContent::default();
         let kind_name = kind.text()?;
         match &*kind_name {
             "text" | "multimodal_text" => {
                 let parts = content.get("parts").map(|parts| parts.list()).transpose()?.unwrap_or_default();
                 let parts = reading.each(parts, |node, reading| self.part(node, reading))?;
-                said.parts = parts.into_iter().flatten().map(Part::Text).collect();
+                parsed.parts = parts.into_iter().flatten().map(Part::Text).collect();
             }
             "code" => {
                 content.ignore(&["language", "response_format_name"]);
-                said.is_code = true;
-                said.add(content.text("text")?);
+                parsed.is_code = true;
+                parsed.add(content.text("text")?);
             }
-            "execution_output" => said.add(content.text("text")?),
+            "execution_output" => parsed.add(content.text("text")?),
             "system_error" => {
                 content.ignore(&["name"]);
-                said.is_failed = true;
-                said.add(content.text("text")?);
+                parsed.is_failed = true;
+                parsed.add(content.text("text")?);
             }
             "thoughts" => {
                 content.ignore(&["source_analysis_msg_id"]);
@@ -40,30 +44,32 @@ impl Chat {
                     let summary = thought.text("summary")?;
                     thought.finish(reading)?;
                     // A summary is the fallback for reasoning without its full text.
-                    self.thoughts.extend(text.or(summary).and_then(Piece::thought));
+                    self.reasonings.extend(text.or(summary).and_then(Piece::reasoning));
                 }
             }
             // Custom instructions and memory are sent as system text.
             "user_editable_context" => {
                 for key in ["user_profile", "user_instructions"] {
-                    self.talk.system.extend(content.text(key)?.filter(|text| !text.trim().is_empty()));
+                    self.conversation
+                        .system
+                        .extend(content.text(key)?.filter(|text| !text.trim().is_empty()));
                 }
             }
             "model_editable_context" => {
                 content.ignore(&["repository", "repo_summary", "structured_context"]);
                 let memory = content.text("model_set_context")?;
-                self.talk.system.extend(memory.filter(|text| !text.trim().is_empty()));
+                self.conversation.system.extend(memory.filter(|text| !text.trim().is_empty()));
             }
             "tether_browsing_display" => {
                 content.ignore(&["assets", "tether_id"]);
-                said.add(content.text("summary")?);
-                said.add(content.text("result")?);
+                parsed.add(content.text("summary")?);
+                parsed.add(content.text("result")?);
             }
             "tether_quote" | "sonic_webpage" => {
                 content.ignore(&["domain", "tether_id", "snippet", "crawl_date", "pub_date", "ref_id"]);
-                said.add(content.text("title")?);
-                said.add(content.text("url")?);
-                said.add(content.text("text")?);
+                parsed.add(content.text("title")?);
+                parsed.add(content.text("url")?);
+                parsed.add(content.text("text")?);
             }
             "reasoning_recap" => {
                 content.ignore(&["content"]);
@@ -75,7 +81,7 @@ impl Chat {
             }
             _ => return Err(kind.fault("is no content of ChatGPT that is known")),
         }
-        Ok(said)
+        Ok(parsed)
     }
 
     /// Reads a part of a content. Returns `None` for media, because exports do not contain their data.
@@ -105,13 +111,13 @@ impl Chat {
 
 /// The content of a message.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct MessageContent {
     pub(super) parts: Vec<Part>,
     pub(super) is_code: bool,
     pub(super) is_failed: bool,
 }
 
-impl Said {
+impl MessageContent {
     fn add(&mut self, text: Option<String>) {
         self.parts.extend(text.filter(|text| !text.is_empty()).map(Part::Text));
     }

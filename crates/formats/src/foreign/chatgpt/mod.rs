@@ -3,9 +3,9 @@
 
 use super::{
     FormatReader,
+    conversation::{Call, Entry, ForeignConversation, Piece, Step, ToolResult},
     node::{Fault, Fields, Node, Reading},
     shape::Shape,
-    talk::{Answer, Call, Entry, Piece, Step, Talk},
 };
 use crate::{format::FileFormat, session::unread::Unread};
 use context_window::{Part, Role};
@@ -15,7 +15,7 @@ mod branch;
 mod content;
 
 use branch::branch;
-use content::{Said, text};
+use content::{MessageContent, text};
 
 pub(super) const READER: FormatReader =
     FormatReader::new(FileFormat::ChatGpt, fits, read).with_conversations(conversations);
@@ -37,14 +37,14 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
     Some(node.list().ok()?.into_iter().map(named).collect())
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let node = &node.only("conversations")?;
     let fields = node.object()?;
     fields.ignore(&["title", "gizmo_id", "safe_urls", "moderation_results", "plugin_ids"]);
     let mut chat = Chat::default();
     let id = fields.name("id")?;
-    chat.talk.id = fields.name("conversation_id")?.or(id);
-    chat.talk.model = fields.text("default_model_slug")?.filter(|name| name != "auto");
+    chat.conversation.id = fields.name("conversation_id")?.or(id);
+    chat.conversation.model = fields.text("default_model_slug")?.filter(|name| name != "auto");
     let branch = branch(&fields, reading)?;
     fields.finish(reading)?;
     for node in branch {
@@ -53,18 +53,18 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             Err(fault) => reading.leave(fault)?,
         }
     }
-    chat.thought();
-    chat.talk.steps = chat.entries.drain(..).map(Step::Entry).collect();
+    chat.add_reasoning();
+    chat.conversation.steps = chat.entries.drain(..).map(Step::Entry).collect();
     chat.notes(reading);
-    Ok(chat.talk)
+    Ok(chat.conversation)
 }
 
 #[derive(Default)]
 struct Chat {
-    talk: Talk,
+    conversation: ForeignConversation,
     entries: Vec<Entry>,
     /// Reasoning that belongs to the next assistant text.
-    thoughts: Vec<Piece>,
+    reasonings: Vec<Piece>,
     /// The newest call: its id, its tool, and the index of its result's entry, if present.
     call: Option<(String, String, Option<usize>)>,
     calls: usize,
@@ -97,10 +97,10 @@ impl Chat {
             "tool" => Role::Tool,
             _ => return Err(role.fault("is no role of ChatGPT; expected user, assistant, tool or system")),
         };
-        let said = self.content(&content, reading)?;
+        let parsed = self.content(&content, reading)?;
         content.finish(reading)?;
         let is_blank =
-            said.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()));
+            parsed.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()));
         let is_answer = role == Role::Tool && self.is_called(name.as_deref());
         // A hidden result is read all the same, because its call must not lose its answer.
         if is_weightless || is_hidden && !is_answer {
@@ -110,18 +110,18 @@ impl Chat {
             return Ok(());
         }
         match (role, recipient) {
-            (Role::Assistant, Some(tool)) if !is_blank => self.called(id, tool, &said),
-            (Role::Tool, _) => self.answered(id, name, said),
+            (Role::Assistant, Some(tool)) if !is_blank => self.add_call(id, tool, &parsed),
+            (Role::Tool, _) => self.add_result(id, name, parsed),
             (role, _) if !is_blank => {
                 let mut pieces = Vec::new();
                 if role == Role::Assistant {
-                    pieces.append(&mut self.thoughts);
+                    pieces.append(&mut self.reasonings);
                 } else {
-                    self.thought();
+                    self.add_reasoning();
                 }
                 // Any other message ends the exchange with the tool.
                 self.call = None;
-                pieces.extend(said.parts.into_iter().map(Piece::Part));
+                pieces.extend(parsed.parts.into_iter().map(Piece::Part));
                 self.entries.push(Entry::new(role, pieces).with_id(id));
             }
             _ => {}
@@ -134,7 +134,7 @@ impl Chat {
     fn about(&mut self, fields: &Fields<'_>) -> Result<bool, Fault> {
         let Some(about) = fields.get("metadata") else { return Ok(false) };
         let about = about.object()?;
-        self.talk.model = about.text("model_slug")?.or_else(|| self.talk.model.take());
+        self.conversation.model = about.text("model_slug")?.or_else(|| self.conversation.model.take());
         let files = about.get("attachments").map(|files| files.list()).transpose()?.unwrap_or_default();
         let kind = |file: &Node<'_>| file.as_object().and_then(|file| file.text("mime_type"));
         let is_image = |file: &&Node<'_>| kind(file).is_some_and(|kind| kind.starts_with("image/"));
@@ -144,16 +144,16 @@ impl Chat {
     }
 
     /// Adds a call. A text that is not a JSON object becomes the argument `code` or `text`.
-    fn called(&mut self, id: Option<String>, tool: String, said: &Said) {
-        let text: Vec<&str> = said.parts.iter().filter_map(text).collect();
+    fn add_call(&mut self, id: Option<String>, tool: String, parsed: &MessageContent) {
+        let text: Vec<&str> = parsed.parts.iter().filter_map(text).collect();
         let text = text.join("\n");
         let is_json = Node::root(&text).as_object().is_some();
-        let key = if said.is_code { "code" } else { "text" };
+        let key = if parsed.is_code { "code" } else { "text" };
         let arguments = if is_json { text } else { json!({ key: text }).to_string() };
         let name = format!("call_{}", self.calls);
         self.calls += 1;
         self.call = Some((name.clone(), tool.clone(), None));
-        let mut pieces = std::mem::take(&mut self.thoughts);
+        let mut pieces = std::mem::take(&mut self.reasonings);
         pieces.push(Piece::Call(Call { id: Some(name), name: tool, arguments, signature: None }));
         self.entries.push(Entry::new(Role::Assistant, pieces).with_id(id));
     }
@@ -167,32 +167,36 @@ impl Chat {
 
     /// Adds a tool message: the result of the call before it, or more of that result. Without a call, it
     /// becomes a system message.
-    fn answered(&mut self, id: Option<String>, tool: Option<String>, said: Said) {
-        self.thought();
+    fn add_result(&mut self, id: Option<String>, tool: Option<String>, parsed: MessageContent) {
+        self.add_reasoning();
         if !self.is_called(tool.as_deref()) {
             let from = tool.map(|tool| Part::Text(format!("From {tool}:")));
-            let pieces: Vec<Piece> = from.into_iter().chain(said.parts).map(Piece::Part).collect();
+            let pieces: Vec<Piece> = from.into_iter().chain(parsed.parts).map(Piece::Part).collect();
             if pieces.len() > 1 {
                 self.entries.push(Entry::new(Role::System, pieces).with_id(id));
             }
             return;
         }
         let Some((call, _, place)) = &mut self.call else { return };
-        if let Some(Piece::Answer(answer)) = place.and_then(|at| self.entries[at].pieces.first_mut()) {
-            answer.parts.extend(said.parts);
-            answer.is_failed |= said.is_failed;
+        if let Some(Piece::ToolResult(answer)) = place.and_then(|at| self.entries[at].pieces.first_mut()) {
+            answer.parts.extend(parsed.parts);
+            answer.is_failed |= parsed.is_failed;
             return;
         }
         *place = Some(self.entries.len());
-        let answer =
-            Answer { id: Some(call.clone()), name: None, parts: said.parts, is_failed: said.is_failed };
-        self.entries.push(Entry::new(Role::Tool, vec![Piece::Answer(answer)]).with_id(id));
+        let answer = ToolResult {
+            id: Some(call.clone()),
+            name: None,
+            parts: parsed.parts,
+            is_failed: parsed.is_failed,
+        };
+        self.entries.push(Entry::new(Role::Tool, vec![Piece::ToolResult(answer)]).with_id(id));
     }
 
     /// Adds reasoning that is not followed by an assistant text.
-    fn thought(&mut self) {
-        if !self.thoughts.is_empty() {
-            let pieces = std::mem::take(&mut self.thoughts);
+    fn add_reasoning(&mut self) {
+        if !self.reasonings.is_empty() {
+            let pieces = std::mem::take(&mut self.reasonings);
             self.entries.push(Entry::new(Role::Assistant, pieces));
         }
     }

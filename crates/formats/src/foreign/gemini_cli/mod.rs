@@ -2,9 +2,9 @@
 
 use super::{
     FormatReader,
+    conversation::{ForeignConversation, Step},
     node::{Fault, Node, Reading},
     shape::{Shape, text},
-    talk::{Step, Talk},
 };
 use crate::{format::FileFormat, session::gemini};
 use context_window::WireFormat;
@@ -52,14 +52,15 @@ fn fits(shape: &Shape) -> bool {
     are_contents || is_record && !are_sessions || shape.has("projectHash") || shape.has("clientHistory")
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk { wire_format: Some(WireFormat::Gemini), ..Talk::default() };
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation =
+        ForeignConversation { wire_format: Some(WireFormat::Gemini), ..ForeignConversation::default() };
     let list = if node.is_list() { Some(node.list()?) } else { None };
     // Contents have `parts` and records have `content`, so a single element decides.
     let is_content = |node: &Node<'_>| node.as_object().is_some_and(|object| object.get("parts").is_some());
     let contents = match list {
         Some(list) if list.iter().any(is_content) => contents(list, reading)?,
-        Some(records) => Recorded::read(records, &mut talk, reading)?,
+        Some(records) => Recorded::read(records, &mut conversation, reading)?,
         None => {
             let fields = node.object()?;
             fields.ignore(&["authType"]);
@@ -71,7 +72,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
                     fields.finish(reading)?;
                     contents(history.list()?, reading)?
                 }
-                None => Recorded::read(vec![node.clone()], &mut talk, reading)?,
+                None => Recorded::read(vec![node.clone()], &mut conversation, reading)?,
             }
         }
     };
@@ -82,8 +83,8 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         path: at.map(|at| format!("content {at}")).unwrap_or_default(),
         detail,
     })?;
-    talk.steps = messages.into_iter().map(|message| Step::Message(Box::new(message))).collect();
-    Ok(talk)
+    conversation.steps = messages.into_iter().map(|message| Step::Message(Box::new(message))).collect();
+    Ok(conversation)
 }
 
 /// Checks contents, and returns them as unchanged JSON.

@@ -3,8 +3,8 @@
 use super::part;
 use crate::{
     foreign::{
+        conversation::ForeignConversation,
         node::{Fault, Fields, Node, Reading},
-        talk::Talk,
     },
     session::unread::Unread,
 };
@@ -27,46 +27,57 @@ impl<'a> Recorded<'a> {
     /// Converts records to contents of Gemini.
     pub(super) fn read(
         records: Vec<Node<'a>>,
-        talk: &mut Talk,
+        conversation: &mut ForeignConversation,
         reading: &mut Reading,
     ) -> Result<Vec<String>, Fault> {
         let mut recorded = Self::default();
-        reading.each(records, |node, reading| recorded.record(node, talk, reading))?;
+        reading.each(records, |node, reading| recorded.record(node, conversation, reading))?;
         let messages = std::mem::take(&mut recorded.messages);
-        let contents = reading.each(messages, |node, reading| recorded.message(node, talk, reading))?;
+        let contents =
+            reading.each(messages, |node, reading| recorded.message(node, conversation, reading))?;
         recorded.notes(reading);
         Ok(contents.into_iter().flatten().collect())
     }
 
     /// Reads a line of a session, or the object of a whole session.
-    fn record(&mut self, node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
+    fn record(
+        &mut self,
+        node: &Node<'a>,
+        conversation: &mut ForeignConversation,
+        reading: &mut Reading,
+    ) -> Result<(), Fault> {
         let fields = node.object()?;
         if let Some(id) = fields.text("$rewindTo")? {
             // As in Gemini CLI, an unknown id takes all messages back.
-            self.take_back(self.places.get(&id).copied().unwrap_or_default());
+            self.rewind(self.places.get(&id).copied().unwrap_or_default());
             return fields.finish(reading);
         }
         if let Some(set) = fields.get("$set") {
             let set = set.object()?;
-            self.about(&set, talk, true)?;
+            self.about(&set, conversation, true)?;
             set.finish(reading)?;
             return fields.finish(reading);
         }
         if fields.has("projectHash") || fields.has("messages") {
-            self.about(&fields, talk, false)?;
+            self.about(&fields, conversation, false)?;
             return fields.finish(reading);
         }
         self.put(node)
     }
 
     /// Reads the fields of a session, with its messages.
-    fn about(&mut self, fields: &Fields<'a>, talk: &mut Talk, replaces: bool) -> Result<(), Fault> {
+    fn about(
+        &mut self,
+        fields: &Fields<'a>,
+        conversation: &mut ForeignConversation,
+        replaces: bool,
+    ) -> Result<(), Fault> {
         fields.ignore(&["projectHash", "startTime", "lastUpdated", "summary", "memoryScratchpad"]);
         fields.ignore(&["directories", "kind"]);
-        talk.id = fields.name("sessionId")?.or_else(|| talk.id.take());
+        conversation.id = fields.name("sessionId")?.or_else(|| conversation.id.take());
         if let Some(messages) = fields.get("messages") {
             if replaces {
-                self.take_back(0);
+                self.rewind(0);
             }
             for message in messages.list()? {
                 self.put(&message)?;
@@ -96,7 +107,7 @@ impl<'a> Recorded<'a> {
     }
 
     /// Removes the messages from index `to` on.
-    fn take_back(&mut self, to: usize) {
+    fn rewind(&mut self, to: usize) {
         self.taken_back += self.messages.len() - to;
         self.messages.truncate(to);
         self.places.retain(|_, at| *at < to);
@@ -106,7 +117,7 @@ impl<'a> Recorded<'a> {
     fn message(
         &mut self,
         node: &Node<'a>,
-        talk: &mut Talk,
+        conversation: &mut ForeignConversation,
         reading: &mut Reading,
     ) -> Result<Vec<String>, Fault> {
         let fields = node.object()?;
@@ -123,7 +134,7 @@ impl<'a> Recorded<'a> {
                 Ok(vec![content("user", &parts)])
             }
             "gemini" => {
-                talk.model = fields.text("model")?.or_else(|| talk.model.take());
+                conversation.model = fields.text("model")?.or_else(|| conversation.model.take());
                 let contents = reply(&fields, reading)?;
                 fields.finish(reading)?;
                 Ok(contents)
@@ -159,8 +170,9 @@ impl<'a> Recorded<'a> {
 
 /// Reads a reply: one content with its reasoning, text and calls, and one with their results.
 fn reply(fields: &Fields<'_>, reading: &mut Reading) -> Result<Vec<String>, Fault> {
-    let said = fields.get("content").map(|node| parts(&node, reading)).transpose()?.unwrap_or_default();
-    let has = |key: &str| said.iter().any(|part| part.contains(&format!("\"{key}\"")));
+    let parts_of_content =
+        fields.get("content").map(|node| parts(&node, reading)).transpose()?.unwrap_or_default();
+    let has = |key: &str| parts_of_content.iter().any(|part| part.contains(&format!("\"{key}\"")));
     // Newer versions record the whole reply as content, so its calls and reasoning are not added again.
     let is_whole = has("functionCall") || has("thought");
     // The order within a reply is reasoning, text, calls; the results follow as a content of the user.
@@ -172,10 +184,10 @@ fn reply(fields: &Fields<'_>, reading: &mut Reading) -> Result<Vec<String>, Faul
         let description = thought.text("description")?.unwrap_or_default();
         thought.finish(reading)?;
         let text = subject.map(|subject| format!("**{subject}** {description}")).unwrap_or(description);
-        let is_said = text.trim().is_empty() || is_whole && has("thought");
-        model.extend((!is_said).then(|| json!({ "text": text, "thought": true }).to_string()));
+        let is_repeated = text.trim().is_empty() || is_whole && has("thought");
+        model.extend((!is_repeated).then(|| json!({ "text": text, "thought": true }).to_string()));
     }
-    model.extend(said);
+    model.extend(parts_of_content);
     let mut results = Vec::new();
     for call in fields.get("toolCalls").map(|node| node.list()).transpose()?.unwrap_or_default() {
         let call = call.object()?;
@@ -240,16 +252,16 @@ fn content(role: &str, parts: &[String]) -> String {
 fn is_command(parts: &[String]) -> bool {
     let text = |part: &String| Node::root(part).object().ok()?.text("text").ok()?;
     let texts: Vec<String> = parts.iter().filter_map(text).collect();
-    let said = texts.concat();
-    let said = said.trim();
-    let is_slash = said.strip_prefix('/').is_some_and(|rest| {
+    let parts_of_content = texts.concat();
+    let parts_of_content = parts_of_content.trim();
+    let is_slash = parts_of_content.strip_prefix('/').is_some_and(|rest| {
         let name = rest.split_whitespace().next().unwrap_or_default();
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c))
     });
     // A message with a file is for the model, even if its text looks like a command.
     texts.len() == parts.len()
         && (is_slash
-            || said == "?"
-            || said.starts_with("<session_context>")
-            || said.starts_with("<hook_context>"))
+            || parts_of_content == "?"
+            || parts_of_content.starts_with("<session_context>")
+            || parts_of_content.starts_with("<hook_context>"))
 }

@@ -2,11 +2,11 @@
 //! reasoning outside the content.
 
 use super::super::{
+    conversation::{Call, arguments, usual_piece},
     media,
     media::Source,
-    talk::{Call, arguments, usual_piece},
 };
-use super::{Answer, Fault, Fields, Node, Piece, Reading, calls};
+use super::{Fault, Fields, Node, Piece, Reading, ToolResult, calls};
 use context_window::{Part, WireFormat, message::Reasoning};
 
 /// Reads the pieces of the content.
@@ -38,10 +38,10 @@ fn block(node: &Node<'_>, provider: &str, reading: &mut Reading) -> Result<Optio
             Some(Piece::text(fields.need("text")?.text()?))
         }
         "refusal" => Some(Piece::text(fields.need("refusal")?.text()?)),
-        "reasoning" => thought(&fields, provider)?,
+        "reasoning" => reasoning_piece(&fields, provider)?,
         "thinking" => {
             let text = fields.text("thinking")?.unwrap_or_default();
-            seal(text, fields.text("signature")?, provider)
+            signed(text, fields.text("signature")?, provider)
         }
         "tool_use" => {
             fields.ignore(&["partial_json", "caller"]);
@@ -59,7 +59,7 @@ fn block(node: &Node<'_>, provider: &str, reading: &mut Reading) -> Result<Optio
             let is_failed = fields.text("status")?.as_deref() == Some("error");
             let id = fields.name("tool_call_id")?;
             let text = fields.get("output").map(|output| output.text_or_json()).unwrap_or_default();
-            Some(Piece::Answer(Answer::text(id, None, text).failed(is_failed)))
+            Some(Piece::ToolResult(ToolResult::text(id, None, text).failed(is_failed)))
         }
         // `tool_calls` has the complete arguments of a streamed call.
         "input_json_delta" => {
@@ -100,7 +100,7 @@ fn call(fields: &Fields<'_>, ids: &[&'static str], given: &[&'static str]) -> Re
 }
 
 /// Reads reasoning in the form of `LangChain` or of `OpenAI` Responses.
-fn thought(fields: &Fields<'_>, provider: &str) -> Result<Option<Piece>, Fault> {
+fn reasoning_piece(fields: &Fields<'_>, provider: &str) -> Result<Option<Piece>, Fault> {
     let mut texts: Vec<String> = fields.text("reasoning")?.into_iter().collect();
     for key in ["summary", "content"] {
         for part in fields.get(key).map(|list| list.list()).transpose()?.unwrap_or_default() {
@@ -110,19 +110,19 @@ fn thought(fields: &Fields<'_>, provider: &str) -> Result<Option<Piece>, Fault> 
     fields.ignore(&["status"]);
     let (id, text) = (fields.name("id")?, texts.join("\n\n"));
     if let Some(encrypted) = fields.text("encrypted_content")? {
-        let sealed = Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted);
-        return Ok(Some(Piece::Thought(id.into_iter().fold(sealed, Reasoning::with_id))));
+        let signed_reasoning = Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted);
+        return Ok(Some(Piece::Reasoning(id.into_iter().fold(signed_reasoning, Reasoning::with_id))));
     }
     let extras = fields.get("extras").map(|extras| extras.object()).transpose()?;
     let signature = extras.map(|extras| extras.text("signature")).transpose()?.flatten();
-    Ok(seal(text, signature, provider))
+    Ok(signed(text, signature, provider))
 }
 
 /// Creates a reasoning piece. A signature is one of Anthropic, unless the provider is Google.
-fn seal(text: String, signature: Option<String>, provider: &str) -> Option<Piece> {
+fn signed(text: String, signature: Option<String>, provider: &str) -> Option<Piece> {
     match signature.filter(|_| !provider.contains("google")) {
-        Some(signature) => Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, text, signature))),
-        None => Piece::thought(text),
+        Some(signature) => Some(Piece::Reasoning(Reasoning::signed(WireFormat::Anthropic, text, signature))),
+        None => Piece::reasoning(text),
     }
 }
 
@@ -151,72 +151,73 @@ fn data(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
 
 /// Adds the calls, the reasoning and the items of the provider's tools outside the content of an assistant
 /// message. The blocks of the content may repeat the calls.
-pub(super) fn add_beside(
+pub(super) fn add_outside_content(
     pieces: &mut Vec<Piece>,
     fields: &Fields<'_>,
-    beside: &Fields<'_>,
+    outside: &Fields<'_>,
     reading: &mut Reading,
 ) -> Result<(), Fault> {
-    beside.ignore(&["__openai_function_call_ids__", "parsed", "annotations", "citations", "audio"]);
+    outside.ignore(&["__openai_function_call_ids__", "parsed", "annotations", "citations", "audio"]);
     // Each of these keys may repeat calls of the others, and `add` keeps one copy.
     calls::add(pieces, calls::list(fields.get("tool_calls"))?)?;
     calls::add(pieces, calls::list(fields.get("invalid_tool_calls"))?)?;
-    calls::add(pieces, calls::list(beside.get("tool_calls"))?)?;
-    if let Some(legacy) = beside.get("function_call") {
+    calls::add(pieces, calls::list(outside.get("tool_calls"))?)?;
+    if let Some(legacy) = outside.get("function_call") {
         calls::add(pieces, [(legacy.clone(), calls::one(&legacy)?)])?;
     }
-    if let Some(signatures) = beside.get("__gemini_function_call_thought_signatures__") {
+    if let Some(signatures) = outside.get("__gemini_function_call_thought_signatures__") {
         sign(pieces, &signatures)?;
     }
-    for item in beside.get("tool_outputs").map(|items| items.list()).transpose()?.unwrap_or_default() {
+    for item in outside.get("tool_outputs").map(|items| items.list()).transpose()?.unwrap_or_default() {
         // The provider's tools ran before the reply, so their items precede it.
         let part = Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: item.compact() };
         pieces.insert(0, Piece::Part(part));
     }
-    if let Some(refusal) = beside.text("refusal")?.filter(|text| !text.is_empty()) {
+    if let Some(refusal) = outside.text("refusal")?.filter(|text| !text.is_empty()) {
         pieces.push(Piece::text(refusal));
     }
-    let audio = beside.get("audio").map(|audio| audio.object()).transpose()?;
+    let audio = outside.get("audio").map(|audio| audio.object()).transpose()?;
     if let Some(transcript) = audio.map(|audio| audio.text("transcript")).transpose()?.flatten() {
         pieces.insert(0, Piece::text(transcript));
     }
-    let mut thoughts: Vec<Piece> = Vec::new();
+    let mut reasonings: Vec<Piece> = Vec::new();
     for key in ["reasoning_content", "reasoning", "thinking"] {
-        let Some(reasoning) = beside.get(key) else { continue };
+        let Some(reasoning) = outside.get(key) else { continue };
         if reasoning.is_text() {
-            thoughts.extend(Piece::thought(reasoning.text()?));
+            reasonings.extend(Piece::reasoning(reasoning.text()?));
         } else {
             let inner = reasoning.object()?;
             inner.ignore(&["type", "index"]);
             let piece = if inner.has("thinking") {
-                seal(inner.text("thinking")?.unwrap_or_default(), inner.text("signature")?, "")
+                signed(inner.text("thinking")?.unwrap_or_default(), inner.text("signature")?, "")
             } else if inner.has("text") {
-                seal(inner.text("text")?.unwrap_or_default(), inner.text("signature")?, "")
+                signed(inner.text("text")?.unwrap_or_default(), inner.text("signature")?, "")
             } else {
-                thought(&inner, "")?
+                reasoning_piece(&inner, "")?
             };
             inner.finish(reading)?;
-            thoughts.extend(piece);
+            reasonings.extend(piece);
         }
     }
     // The same reasoning may be in a block and under several keys; each text is kept once.
-    let said: Vec<String> = pieces.iter().filter_map(thought_text).collect();
-    thoughts.retain(|thought| thought_text(thought).is_none_or(|text| !said.contains(&text)));
-    pieces.splice(0..0, thoughts);
+    let known_texts: Vec<String> = pieces.iter().filter_map(reasoning_text).collect();
+    reasonings.retain(|thought| reasoning_text(thought).is_none_or(|text| !known_texts.contains(&text)));
+    pieces.splice(0..0, reasonings);
     // Servers repeat the reasoning here, so it is read only if no other key has any.
-    let details =
-        beside.get("reasoning_details").filter(|_| !pieces.iter().any(|piece| thought_text(piece).is_some()));
+    let details = outside
+        .get("reasoning_details")
+        .filter(|_| !pieces.iter().any(|piece| reasoning_text(piece).is_some()));
     for detail in details.map(|list| list.list()).transpose()?.unwrap_or_default() {
         let detail = detail.object()?;
         let text = detail.first(&["text", "summary"]).map(|text| text.text()).transpose()?;
-        pieces.splice(0..0, text.and_then(Piece::thought));
+        pieces.splice(0..0, text.and_then(Piece::reasoning));
     }
     Ok(())
 }
 
-fn thought_text(piece: &Piece) -> Option<String> {
+fn reasoning_text(piece: &Piece) -> Option<String> {
     match piece {
-        Piece::Thought(reasoning) => Some(reasoning.text.clone()),
+        Piece::Reasoning(reasoning) => Some(reasoning.text.clone()),
         _ => None,
     }
 }

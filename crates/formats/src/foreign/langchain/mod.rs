@@ -4,9 +4,9 @@
 
 use super::{
     FormatReader, calls,
+    conversation::{Entry, ForeignConversation, Piece, Step, ToolResult},
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Answer, Entry, Piece, Step, Talk},
 };
 use crate::format::FileFormat;
 use crate::scan;
@@ -35,17 +35,17 @@ fn is_message(message: &Value) -> bool {
         || !has("role") && fields.get("content").is_some() && (is_kind || is_whole && !kind.is_empty())
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk::default();
-    let mut read = |node: &Node<'_>, reading: &mut Reading| message(node, reading, &mut talk.model);
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation = ForeignConversation::default();
+    let mut read = |node: &Node<'_>, reading: &mut Reading| message(node, reading, &mut conversation.model);
     let all = messages(node, reading)?;
     let found = reading.each(all, &mut read)?;
     let mut entries: Vec<Entry> = Vec::new();
     let mut removed = 0;
     for one in found {
         match one {
-            Said::Entry(entry) => entries.push(entry),
-            Said::Removal(id) => {
+            ParsedMessage::Entry(entry) => entries.push(entry),
+            ParsedMessage::Removal(id) => {
                 let before = entries.len();
                 // A removal affects only the messages before it, which are the ones collected so far.
                 entries.retain(|entry| id != REMOVE_ALL && entry.id.as_deref() != Some(&*id));
@@ -58,8 +58,8 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         1 => reading.note("1 message that a RemoveMessage takes out is left out"),
         more => reading.note(format!("{more} messages that a RemoveMessage takes out are left out")),
     }
-    talk.steps = entries.into_iter().map(Step::Entry).collect();
-    Ok(talk)
+    conversation.steps = entries.into_iter().map(Step::Entry).collect();
+    Ok(conversation)
 }
 
 /// The id of a `RemoveMessage` for all messages before it.
@@ -89,7 +89,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     let list = fields.need("messages")?.list()?;
     for key in fields.names().filter(|key| *key != "messages") {
         let value = fields.peek(key).map(Node::json).unwrap_or_default();
-        if scan::holds_messages(value) || value.contains("\"kwargs\"") || scan::find_call(value).is_some() {
+        if scan::has_messages(value) || value.contains("\"kwargs\"") || scan::find_call(value).is_some() {
             reading
                 .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;
         } else if scan::find_any(value).is_some() {
@@ -100,13 +100,17 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
 }
 
 /// A message of the file: one with content, or one that removes another.
-enum Said {
+enum ParsedMessage {
     Entry(Entry),
     /// The removal of the message with this id.
     Removal(String),
 }
 
-fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -> Result<Said, Fault> {
+fn message(
+    node: &Node<'_>,
+    reading: &mut Reading,
+    model: &mut Option<String>,
+) -> Result<ParsedMessage, Fault> {
     let outside = node.object()?;
     let (kind, fields) = if outside.has("lc") {
         let class = outside.get("id").map(|id| id.list()).transpose()?.unwrap_or_default();
@@ -131,8 +135,8 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     ]);
     fields.ignore(&["lc_serializable", "_printMessages"]);
     let id = fields.name("id")?;
-    let beside = match fields.get("additional_kwargs") {
-        Some(beside) => beside.object()?,
+    let outside = match fields.get("additional_kwargs") {
+        Some(outside) => outside.object()?,
         None => Node::root("{}").object()?,
     };
     let metadata = fields.get("response_metadata").map(|node| node.object()).transpose()?;
@@ -150,22 +154,26 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
         "ai" | "AI" | "assistant" => Role::Assistant,
         "tool" | "Tool" | "function" | "Function" => Role::Tool,
         "chat" | "Chat" => role(&fields)?,
-        "remove" | "Remove" => return Ok(Said::Removal(id.ok_or_else(|| node.fault("has no `id`"))?)),
+        "remove" | "Remove" => {
+            return Ok(ParsedMessage::Removal(id.ok_or_else(|| node.fault("has no `id`"))?));
+        }
         _ => return Err(node.fault(format!("is of the type `{kind}`, which is no message of LangChain"))),
     };
     match role {
-        Role::Assistant => content::add_beside(&mut pieces, &fields, &beside, reading)?,
-        Role::Tool => pieces = vec![Piece::Answer(answer(&fields, name.clone(), pieces, reading)?)],
+        Role::Assistant => content::add_outside_content(&mut pieces, &fields, &outside, reading)?,
+        Role::Tool => pieces = vec![Piece::ToolResult(answer(&fields, name.clone(), pieces, reading)?)],
         _ => {}
     }
-    beside.ignore(&["__openai_role__", "lc_source"]);
-    beside.finish(reading)?;
+    outside.ignore(&["__openai_role__", "lc_source"]);
+    outside.finish(reading)?;
     fields.finish(reading)?;
     // The fields may be those of an inner object; then the outer object is checked too.
     if !fields.node().path().eq(node.path()) {
         outside.finish(reading)?;
     }
-    Ok(Said::Entry(Entry::new(role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool))))
+    Ok(ParsedMessage::Entry(
+        Entry::new(role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool)),
+    ))
 }
 
 /// Checks that the copy of a message in its `lc_kwargs` (JavaScript) is equal to it.
@@ -198,7 +206,7 @@ fn answer(
     name: Option<String>,
     pieces: Vec<Piece>,
     reading: &mut Reading,
-) -> Result<Answer, Fault> {
+) -> Result<ToolResult, Fault> {
     let status = fields.get("status");
     let is_failed = match status.as_ref().map(Node::text).transpose()?.as_deref() {
         None | Some("success") => false,
@@ -209,5 +217,5 @@ fn answer(
         reading.note_once("artifacts of results, which no model sees, are left out");
     }
     let parts: Vec<Part> = super::parts_of(fields.node(), pieces)?;
-    Ok(Answer { id: fields.name("tool_call_id")?, name, parts, is_failed })
+    Ok(ToolResult { id: fields.name("tool_call_id")?, name, parts, is_failed })
 }

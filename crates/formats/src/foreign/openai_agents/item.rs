@@ -1,7 +1,7 @@
 //! Checks of single items, and conversion of `JavaScript` keys to those of `OpenAI` Responses.
 
 use super::{Fault, Node, Reading};
-use crate::foreign::talk::data_url;
+use crate::foreign::conversation::data_url;
 use context_window::text::object::Object;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(super) fn item(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fau
     let kind = fields.peek("type").map(Node::text).transpose()?.unwrap_or_else(|| "message".into());
     let mut own = node.as_object().ok_or_else(|| node.expected("an item"))?;
     own.remove("providerData");
-    let beside = fields.get("providerData").and_then(|data| data.as_object());
+    let provider_data = fields.get("providerData").and_then(|data| data.as_object());
     match &*kind {
         "message" => {
             fields.ignore(&["role"]);
@@ -43,7 +43,7 @@ pub(super) fn item(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fau
             fields.ignore(&["encrypted_content"]);
             // In JavaScript, the summary is under `content`.
             if !fields.has("summary") {
-                thought_of_js(&mut own, beside.as_ref());
+                set_js_reasoning(&mut own, provider_data.as_ref());
             }
         }
         "function_call" | "custom_tool_call" => {
@@ -62,8 +62,8 @@ pub(super) fn item(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fau
         }
         // The JavaScript item is generic; `providerData` has the type and the fields of the original.
         "hosted_tool_call" => {
-            let beside = beside.filter(|data| data.text("type").is_some());
-            let mut item = beside.ok_or_else(|| {
+            let provider_data = provider_data.filter(|data| data.text("type").is_some());
+            let mut item = provider_data.ok_or_else(|| {
                 node.fault("is a hosted tool's call without the `providerData` of its type")
             })?;
             for key in ["id", "status"] {
@@ -132,7 +132,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fault> {
 }
 
 /// Moves the texts of a `JavaScript` reasoning item to the keys of Responses.
-fn thought_of_js(own: &mut Object, beside: Option<&Object>) {
+fn set_js_reasoning(own: &mut Object, provider_data: Option<&Object>) {
     let texts = |json: Option<&str>, kind: &str| {
         let parts: Vec<Value> = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
         let part = |part: Value| json!({ "type": kind, "text": part.get("text") });
@@ -145,7 +145,7 @@ fn thought_of_js(own: &mut Object, beside: Option<&Object>) {
     if own.remove("rawContent") {
         own.set("content", raw);
     }
-    if let Some(encrypted) = beside.and_then(|data| data.text("encrypted_content")) {
+    if let Some(encrypted) = provider_data.and_then(|data| data.text("encrypted_content")) {
         own.set_text("encrypted_content", &encrypted);
     }
 }

@@ -4,9 +4,9 @@
 
 use super::{
     FormatReader,
+    conversation::{ForeignConversation, Step},
     node::{Fault, Node, Reading},
     shape::{Shape, text},
-    talk::{Step, Talk},
 };
 use crate::{format::FileFormat, session::responses};
 use context_window::{WireFormat, text::object::Object};
@@ -60,7 +60,7 @@ fn fits(shape: &Shape) -> bool {
                 .any(|message| ["message", "data", "ts"].into_iter().any(|key| message.get(key).is_some()))
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let mut items = Items::default();
     if node.is_list() {
         items.add(node.list()?, reading)?;
@@ -75,7 +75,11 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         Fault { path: path.unwrap_or_default(), detail }
     })?;
     let steps = messages.into_iter().map(|message| Step::Message(Box::new(message))).collect();
-    Ok(Talk { wire_format: Some(WireFormat::OpenAiResponses), steps, ..Talk::default() })
+    Ok(ForeignConversation {
+        wire_format: Some(WireFormat::OpenAiResponses),
+        steps,
+        ..ForeignConversation::default()
+    })
 }
 
 /// The items of a file, each with its path and its JSON as an input item of Responses.
@@ -103,8 +107,8 @@ impl Items {
                 self.add(list.list()?, reading)?;
             }
         }
-        fields.ignore(&BESIDE);
-        fields.ignore(&BESIDE_IN_JS);
+        fields.ignore(&IGNORED_KEYS);
+        fields.ignore(&IGNORED_JS_KEYS);
         fields.finish(reading)
     }
 
@@ -159,7 +163,7 @@ impl Items {
 }
 
 /// Keys of a run's state without conversation content, or with copies of its items.
-const BESIDE: [&str; 29] = [
+const IGNORED_KEYS: [&str; 29] = [
     "$schemaVersion",
     "current_turn",
     "current_agent",
@@ -192,7 +196,7 @@ const BESIDE: [&str; 29] = [
 ];
 
 /// The same keys in `JavaScript`.
-const BESIDE_IN_JS: [&str; 28] = [
+const IGNORED_JS_KEYS: [&str; 28] = [
     "pendingAgentToolRuns",
     "pendingAgentToolRunAliases",
     "currentTurnSessionInputItems",

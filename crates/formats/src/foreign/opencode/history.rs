@@ -43,7 +43,7 @@ impl<'a> Message<'a> {
 }
 
 /// Removes the messages that the user took back: everything from the named message or part on.
-pub(super) fn take_back(messages: &mut Vec<Message<'_>>, revert: &Fields<'_>) -> Result<(), Fault> {
+pub(super) fn rewind(messages: &mut Vec<Message<'_>>, revert: &Fields<'_>) -> Result<(), Fault> {
     let (to, part) = (revert.need("messageID")?.name()?, revert.name("partID")?);
     let Some(at) = messages.iter().position(|message| message.id.as_ref() == Some(&to)) else {
         return Ok(());

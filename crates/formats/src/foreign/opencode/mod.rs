@@ -2,9 +2,9 @@
 
 use super::{
     FormatReader,
+    conversation::{Entry, ForeignConversation, Piece, Step},
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Entry, Piece, Step, Talk},
 };
 use crate::{format::FileFormat, session::unread::Unread};
 use context_window::Role;
@@ -12,8 +12,8 @@ use context_window::Role;
 mod history;
 mod parts;
 
-use history::{Message, take_back, without_compacted};
-use parts::Said;
+use history::{Message, rewind, without_compacted};
+use parts::PartContent;
 
 pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Opencode, fits, read);
 
@@ -25,8 +25,8 @@ fn fits(shape: &Shape) -> bool {
     shape.messages.iter().any(is_message)
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let mut talk = Talk::default();
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
+    let mut conversation = ForeignConversation::default();
     let mut revert = None;
     let messages = if node.is_list() {
         node.list()?
@@ -35,7 +35,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         fields.ignore(&["todos"]);
         if let Some(info) = fields.get("info") {
             let info = info.object()?;
-            talk.id = info.name("id")?;
+            conversation.id = info.name("id")?;
             revert = info.get("revert").map(|revert| revert.object()).transpose()?;
             info.ignore_all();
         }
@@ -47,7 +47,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let total = messages.len();
     // Reverted messages are removed first, since a reverted summary must not replace messages.
     if let Some(revert) = &revert {
-        take_back(&mut messages, revert)?;
+        rewind(&mut messages, revert)?;
     }
     reading.note_count(
         total - messages.len(),
@@ -61,7 +61,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         "message that opencode compacted is left out: its summary stands for it",
         "messages that opencode compacted are left out: their summary stands for them",
     );
-    let mut opencode = Opencode { talk, ..Opencode::default() };
+    let mut opencode = Opencode { conversation, ..Opencode::default() };
     let mut steps = Vec::with_capacity(messages.len());
     for message in messages {
         match opencode.message(&message, reading) {
@@ -69,14 +69,14 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             Err(fault) => reading.leave(fault)?,
         }
     }
-    opencode.talk.steps = steps;
+    opencode.conversation.steps = steps;
     opencode.notes(reading);
-    Ok(opencode.talk)
+    Ok(opencode.conversation)
 }
 
 #[derive(Default)]
 struct Opencode {
-    talk: Talk,
+    conversation: ForeignConversation,
     ignored: usize,
     failed: usize,
     cleared: usize,
@@ -91,11 +91,11 @@ impl Opencode {
         info.ignore(&["sessionID", "time", "agent", "format", "tools", "summary", "variant", "finish"]);
         info.ignore(&["parentID", "providerID", "mode", "path", "cost", "tokens", "structured"]);
         self.system(info)?;
-        self.talk.model = match info.get("model") {
+        self.conversation.model = match info.get("model") {
             Some(model) if model.is_object() => model.object()?.text("modelID")?,
             _ => info.text("modelID")?,
         }
-        .or_else(|| self.talk.model.take());
+        .or_else(|| self.conversation.model.take());
         let error = info.get("error").map(|error| error.object()).transpose()?;
         info.finish(reading)?;
         // opencode sends a failed reply again only if the user interrupted it.
@@ -107,13 +107,13 @@ impl Opencode {
         let mut answers = Vec::new();
         for node in &message.parts {
             match self.part(node, message.is_user, reading) {
-                Ok(Said::Nothing) => {}
+                Ok(PartContent::Nothing) => {}
                 // The calls of one step come together, followed by their results.
-                Ok(Said::Step) => pieces.append(&mut answers),
-                Ok(Said::Piece(piece)) => pieces.push(piece),
-                Ok(Said::Called(call, answer)) => {
+                Ok(PartContent::Step) => pieces.append(&mut answers),
+                Ok(PartContent::Piece(piece)) => pieces.push(piece),
+                Ok(PartContent::Called(call, answer)) => {
                     pieces.push(Piece::Call(call));
-                    answers.push(Piece::Answer(answer));
+                    answers.push(Piece::ToolResult(answer));
                 }
                 Err(fault) => reading.leave(fault)?,
             }
@@ -132,7 +132,7 @@ impl Opencode {
         } else {
             vec![system.text()?]
         };
-        self.talk.system = texts;
+        self.conversation.system = texts;
         Ok(())
     }
 

@@ -2,8 +2,8 @@
 
 use super::Opencode;
 use crate::foreign::{
+    conversation::{Call, Piece, ToolResult, arguments},
     node::{Fault, Fields, Node, Reading},
-    talk::{Answer, Call, Piece, arguments},
 };
 use context_window::{Part, WireFormat, message::Reasoning};
 use serde_json::json;
@@ -15,57 +15,63 @@ impl Opencode {
         node: &Node<'_>,
         is_user: bool,
         reading: &mut Reading,
-    ) -> Result<Said, Fault> {
+    ) -> Result<PartContent, Fault> {
         let fields = node.object()?;
         fields.ignore(&["id", "sessionID", "messageID", "time", "synthetic"]);
         let kind = fields.need("type")?;
-        let said = match &*kind.text()? {
+        let content = match &*kind.text()? {
             "text" => {
                 fields.ignore(&["metadata"]);
                 let text = fields.need("text")?.text()?;
                 let is_ignored = is_user && fields.is_true("ignored");
                 self.ignored += usize::from(is_ignored);
-                if is_ignored || text.is_empty() { Said::Nothing } else { Said::Piece(Piece::text(text)) }
+                if is_ignored || text.is_empty() {
+                    PartContent::Nothing
+                } else {
+                    PartContent::Piece(Piece::text(text))
+                }
             }
             "reasoning" => {
                 let about = fields.get("metadata");
-                let thought = thought(fields.need("text")?.text()?, about)?;
-                thought.map_or(Said::Nothing, |thought| Said::Piece(Piece::Thought(thought)))
+                let thought = parse_reasoning(fields.need("text")?.text()?, about)?;
+                thought.map_or(PartContent::Nothing, |thought| PartContent::Piece(Piece::Reasoning(thought)))
             }
             "tool" => {
                 let (call, answer) = self.call(&fields, reading)?;
-                Said::Called(call, answer)
+                PartContent::Called(call, answer)
             }
-            "file" => self.file(&fields)?.map_or(Said::Nothing, |part| Said::Piece(Piece::Part(part))),
+            "file" => {
+                self.file(&fields)?.map_or(PartContent::Nothing, |part| PartContent::Piece(Piece::Part(part)))
+            }
             "compaction" => {
                 fields.ignore(&["auto", "overflow", "tail_start_id"]);
                 // opencode sends this text in place of the part.
-                Said::Piece(Piece::text("What did we do so far?"))
+                PartContent::Piece(Piece::text("What did we do so far?"))
             }
             "subtask" => {
                 fields.ignore(&["prompt", "description", "agent", "model", "command"]);
                 // opencode sends this text in place of the part.
-                Said::Piece(Piece::text("The following tool was executed by the user"))
+                PartContent::Piece(Piece::text("The following tool was executed by the user"))
             }
             "step-start" | "step-finish" => {
                 fields.ignore_all();
-                Said::Step
+                PartContent::Step
             }
             aside @ ("retry" | "snapshot" | "patch" | "agent") => {
                 fields.ignore_all();
                 if aside == "retry" {
                     self.aside.count(aside);
                 }
-                Said::Nothing
+                PartContent::Nothing
             }
             _ => return Err(kind.fault("is no part of opencode that is known")),
         };
         fields.finish(reading)?;
-        Ok(said)
+        Ok(content)
     }
 
     /// Reads a call with its result, in the form that opencode sends.
-    fn call(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<(Call, Answer), Fault> {
+    fn call(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<(Call, ToolResult), Fault> {
         let state = fields.need("state")?.object()?;
         state.ignore(&["title", "time", "raw"]);
         let about = fields.get("metadata").and_then(|about| about.object().ok()?.get("google")?.as_object());
@@ -75,7 +81,7 @@ impl Opencode {
             arguments: arguments(state.get("input")),
             signature: about.and_then(|about| about.text("thoughtSignature")),
         };
-        let text = |text: String| Answer::text(call.id.clone(), Some(call.name.clone()), text);
+        let text = |text: String| ToolResult::text(call.id.clone(), Some(call.name.clone()), text);
         let status = state.need("status")?;
         let answer = match &*status.text()? {
             "completed" => {
@@ -145,16 +151,16 @@ impl Opencode {
 }
 
 /// The content of a part.
-pub(super) enum Said {
+pub(super) enum PartContent {
     Nothing,
     /// The start or end of a step of the reply.
     Step,
     Piece(Piece),
-    Called(Call, Answer),
+    Called(Call, ToolResult),
 }
 
 /// Creates reasoning from a text and the provider's signature. Returns `None` if both are empty.
-fn thought(text: String, about: Option<Node<'_>>) -> Result<Option<Reasoning>, Fault> {
+fn parse_reasoning(text: String, about: Option<Node<'_>>) -> Result<Option<Reasoning>, Fault> {
     let about = about.map(|about| about.object()).transpose()?;
     let of = |provider: &'static str| {
         let own = about.as_ref()?.get(provider)?;

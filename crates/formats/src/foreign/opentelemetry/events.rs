@@ -1,9 +1,9 @@
 //! Events of the conventions before 1.37, one per message: `gen_ai.user.message`, `gen_ai.choice`, and
 //! others.
 
-use super::{Answer, Entry, Fault, Node, Piece, Reading, Span, messages, value};
+use super::{Entry, Fault, Node, Piece, Reading, Span, ToolResult, messages, value};
 use crate::{
-    foreign::{calls, node::Fields, talk::usual_piece},
+    foreign::{calls, conversation::usual_piece, node::Fields},
     scan,
 };
 use context_window::{Part, Role};
@@ -161,7 +161,7 @@ pub(super) fn message(fields: &Fields<'_>, role: Role, reading: &mut Reading) ->
     let id = fields.first(&["tool_call_id", "id"]).map(|id| id.name()).transpose()?;
     if role == Role::Tool {
         let parts: Vec<Part> = crate::foreign::parts_of(fields.node(), pieces)?;
-        pieces = vec![Piece::Answer(Answer { id, parts, ..Answer::default() })];
+        pieces = vec![Piece::ToolResult(ToolResult { id, parts, ..ToolResult::default() })];
     }
     fields.finish(reading)?;
     if pieces.is_empty() {

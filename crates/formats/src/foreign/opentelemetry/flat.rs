@@ -97,11 +97,11 @@ fn element<'m>(
     node: &Node<'_>,
 ) -> Result<&'m mut Map<String, Value>, Fault> {
     // The bound keeps one attribute with a large index from filling memory.
-    const MOST: usize = 10_000;
+    const MAX_INDEX: usize = 10_000;
     let unknown = || node.fault("has no number that is known in its key");
     let index: usize = index.parse().map_err(|_| unknown())?;
     let all = message.entry(list).or_insert_with(|| json!([])).as_array_mut().ok_or_else(unknown)?;
-    if index > MOST {
+    if index > MAX_INDEX {
         return Err(unknown());
     }
     while all.len() <= index {

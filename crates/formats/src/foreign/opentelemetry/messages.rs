@@ -1,11 +1,11 @@
 //! Messages with parts: `gen_ai.input.messages` and `gen_ai.output.messages`.
 
 use super::super::{
+    conversation::{Call, arguments},
     media,
     media::Source,
-    talk::{Call, arguments},
 };
-use super::{Answer, Entry, Fault, Node, Piece, Reading};
+use super::{Entry, Fault, Node, Piece, Reading, ToolResult};
 use context_window::{Role, Tool, message::Reasoning};
 
 /// Reads a list of messages.
@@ -70,7 +70,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
             let text = content()?;
             // The part does not name the provider of the signature, so the reasoning stays plain text.
             fields.ignore(&["signature"]);
-            (!text.trim().is_empty()).then(|| Piece::Thought(Reasoning::text(text)))
+            (!text.trim().is_empty()).then(|| Piece::Reasoning(Reasoning::text(text)))
         }
         "refusal" => Some(Piece::text(content()?)),
         "tool_call" => {
@@ -88,8 +88,8 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
             let result =
                 result.ok_or_else(|| node.fault("has no `response`: what wrote it did not capture it"))?;
             let is_failed = fields.is_true("is_error");
-            let answer = Answer::text(fields.name("id")?, fields.text("name")?, result.text_or_json());
-            Some(Piece::Answer(answer.failed(is_failed)))
+            let answer = ToolResult::text(fields.name("id")?, fields.text("name")?, result.text_or_json());
+            Some(Piece::ToolResult(answer.failed(is_failed)))
         }
         "server_tool_call" => {
             let call = fields.need("server_tool_call")?;
@@ -103,7 +103,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
         }
         "server_tool_call_response" => {
             let response = fields.need("server_tool_call_response")?;
-            Some(Piece::Answer(Answer::text(fields.name("id")?, None, response.text_or_json())))
+            Some(Piece::ToolResult(ToolResult::text(fields.name("id")?, None, response.text_or_json())))
         }
         "blob" | "binary" => file(Source::Data(content()?), "application/octet-stream")?,
         "uri" | "file_data" if fields.has("uri") => {

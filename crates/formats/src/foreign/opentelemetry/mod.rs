@@ -7,9 +7,9 @@
 
 use super::{
     FormatReader,
+    conversation::{Entry, ForeignConversation, Piece, Step, ToolResult},
     node::{Fault, Node, Reading},
     shape::{Shape, text},
-    talk::{Answer, Entry, Piece, Step, Talk},
 };
 use crate::format::FileFormat;
 use context_window::{Part, Role, Tool};
@@ -72,12 +72,12 @@ struct Span {
     tools: Vec<Tool>,
     entries: Vec<Entry>,
     /// The result of a tool execution.
-    ran: Option<Answer>,
+    tool_execution: Option<ToolResult>,
 }
 
 impl Span {
     /// Returns the texts, calls and results of the span, for comparison.
-    fn said(&self) -> BTreeSet<String> {
+    fn content_keys(&self) -> BTreeSet<String> {
         let of_part = |part: &Part| match part {
             Part::Text(text) => format!("text {text}"),
             Part::Image { url, .. } => format!("image {url}"),
@@ -86,35 +86,35 @@ impl Span {
         let of_piece = |piece: &Piece| match piece {
             Piece::Part(part) => of_part(part),
             // A model does not see its earlier reasoning again.
-            Piece::Thought(_) => String::new(),
+            Piece::Reasoning(_) => String::new(),
             Piece::Call(call) => {
                 let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or_default();
                 format!("call {} {arguments}", call.name)
             }
-            Piece::Answer(answer) => answer.parts.iter().map(of_part).collect(),
+            Piece::ToolResult(answer) => answer.parts.iter().map(of_part).collect(),
         };
         let pieces = self.entries.iter().flat_map(|entry| &entry.pieces);
-        pieces.map(of_piece).filter(|said| !said.is_empty()).collect()
+        pieces.map(of_piece).filter(|key| !key.is_empty()).collect()
     }
 }
 
 /// The spans of one conversation, with the index of the longest.
-struct Told {
+struct SpanGroup {
     longest: usize,
     /// The content of the longest span.
-    said: BTreeSet<String>,
+    keys: BTreeSet<String>,
 }
 
 /// Groups spans by conversation, the longest first.
-fn told(spans: &[Span]) -> Vec<Told> {
+fn group_spans(spans: &[Span]) -> Vec<SpanGroup> {
     let mut order: Vec<usize> = (0..spans.len()).filter(|at| !spans[*at].entries.is_empty()).collect();
     // A span with less content follows the ones that may contain it, so one pass finds all groups.
-    order.sort_by_cached_key(|at| std::cmp::Reverse((spans[*at].said().len(), spans[*at].start)));
-    let mut all: Vec<Told> = Vec::new();
+    order.sort_by_cached_key(|at| std::cmp::Reverse((spans[*at].content_keys().len(), spans[*at].start)));
+    let mut all: Vec<SpanGroup> = Vec::new();
     for at in order {
-        let said = spans[at].said();
-        if !all.iter().any(|told| said.is_subset(&told.said)) {
-            all.push(Told { longest: at, said });
+        let keys = spans[at].content_keys();
+        if !all.iter().any(|groups| keys.is_subset(&groups.keys)) {
+            all.push(SpanGroup { longest: at, keys });
         }
     }
     all
@@ -123,53 +123,59 @@ fn told(spans: &[Span]) -> Vec<Told> {
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
     let mut reading = Reading::new(true);
     let (nodes, spans): (Vec<_>, Vec<_>) = span::all(node, &mut reading).ok()?.into_iter().unzip();
-    let mut told = told(&spans);
-    told.sort_by_key(|told| told.longest);
+    let mut groups = group_spans(&spans);
+    groups.sort_by_key(|groups| groups.longest);
     // A file can be split only if each conversation is a value of its own.
-    let several = told.len() > 1 && told.iter().all(|told| nodes[told.longest].is_some());
-    let one = |told: &Told| Some((spans[told.longest].id.clone(), nodes[told.longest].clone()?));
-    several.then(|| told.iter().filter_map(one).collect())
+    let several = groups.len() > 1 && groups.iter().all(|groups| nodes[groups.longest].is_some());
+    let one = |groups: &SpanGroup| Some((spans[groups.longest].id.clone(), nodes[groups.longest].clone()?));
+    several.then(|| groups.iter().filter_map(one).collect())
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let mut spans: Vec<Span> = span::all(node, reading)?.into_iter().map(|(_, span)| span).collect();
-    let told = told(&spans);
-    let longest = match told.as_slice() {
+    let groups = group_spans(&spans);
+    let longest = match groups.as_slice() {
         [] => return Err(node.fault("holds no messages: what wrote it did not capture their content")),
         [one] => one.longest,
         [first, second, ..] => {
             let (first, second) = (&spans[first.longest].path, &spans[second.longest].path);
             let detail = format!(
                 "holds {} conversations, of which none tells all (see `{first}` and `{second}`); expected one",
-                told.len()
+                groups.len()
             );
             return Err(node.fault(detail));
         }
     };
-    let ran: Vec<Answer> = spans.iter_mut().filter_map(|span| span.ran.take()).collect();
+    let tool_execution: Vec<ToolResult> =
+        spans.iter_mut().filter_map(|span| span.tool_execution.take()).collect();
     let mut span = spans.swap_remove(longest);
-    add_results(&mut span, ran);
-    let mut talk =
-        Talk { id: span.id, model: span.model, system: span.system, tools: span.tools, ..Talk::default() };
-    talk.stated.max_completion_tokens = span.most;
-    talk.steps = span.entries.into_iter().map(Step::Entry).collect();
-    Ok(talk)
+    add_results(&mut span, tool_execution);
+    let mut conversation = ForeignConversation {
+        id: span.id,
+        model: span.model,
+        system: span.system,
+        tools: span.tools,
+        ..ForeignConversation::default()
+    };
+    conversation.stated.max_completion_tokens = span.most;
+    conversation.steps = span.entries.into_iter().map(Step::Entry).collect();
+    Ok(conversation)
 }
 
 /// Adds the results of the last calls, which no later request repeats.
-fn add_results(span: &mut Span, ran: Vec<Answer>) {
+fn add_results(span: &mut Span, tool_execution: Vec<ToolResult>) {
     let mut open: BTreeSet<String> = BTreeSet::new();
     for piece in span.entries.iter().flat_map(|entry| &entry.pieces) {
         match piece {
             Piece::Call(call) => open.extend(call.id.clone()),
-            Piece::Answer(Answer { id: Some(id), .. }) => drop(open.remove(id)),
+            Piece::ToolResult(ToolResult { id: Some(id), .. }) => drop(open.remove(id)),
             _ => {}
         }
     }
-    for answer in ran {
+    for answer in tool_execution {
         // Several spans may record one execution. The first one closes the call.
         if answer.id.as_ref().is_some_and(|id| open.remove(id)) {
-            let pieces = vec![Piece::Answer(answer)];
+            let pieces = vec![Piece::ToolResult(answer)];
             span.entries.push(Entry::new(Role::Tool, pieces));
         }
     }

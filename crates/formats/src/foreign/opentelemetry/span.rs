@@ -1,7 +1,7 @@
 //! Spans and events in the output of an exporter, and their attributes.
 
 use super::{
-    Answer, Fault, Node, Piece, Reading, Span, events, flat, messages,
+    Fault, Node, Piece, Reading, Span, ToolResult, events, flat, messages,
     value::{get, plain},
 };
 use crate::{foreign::node::Fields, scan};
@@ -32,7 +32,7 @@ pub(super) fn all<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Foun
 }
 
 /// Keys of OTLP that contain spans or events.
-const AROUND: [&str; 7] = [
+const CONTAINER_KEYS: [&str; 7] = [
     "resourceSpans",
     "resourceLogs",
     "scopeSpans",
@@ -64,8 +64,8 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let fields = node.object()?;
-        if AROUND.iter().any(|key| fields.has(key)) {
-            for list in AROUND.iter().filter_map(|key| fields.get(key)) {
+        if CONTAINER_KEYS.iter().any(|key| fields.has(key)) {
+            for list in CONTAINER_KEYS.iter().filter_map(|key| fields.get(key)) {
                 reading.each(list.list()?, |node, reading| self.value(node, reading))?;
             }
             fields.ignore(&["resource", "scope", "instrumentationLibrary", "schemaUrl"]);
@@ -98,16 +98,16 @@ impl<'a> Search<'a> {
             span.start = start.map(|start| time(&start)).unwrap_or_default();
             let own = fields.get("events").map(|events| events.list()).transpose()?.unwrap_or_default();
             let own = reading.each(own, |node, _| events::Event::of_span(node))?;
-            let mut told = events::span(own, of_attributes, reading)?;
+            let mut events_span = events::span(own, of_attributes, reading)?;
             fields.finish(reading)?;
             // Messages may be in attributes or in events. If both have some, they are compared like two
             // spans.
             if span.entries.is_empty() {
-                span.entries = std::mem::take(&mut told.entries);
+                span.entries = std::mem::take(&mut events_span.entries);
             }
             node.path().clone_into(&mut span.path);
             self.spans.push((Some(node.clone()), span));
-            self.spans.push((None, told));
+            self.spans.push((None, events_span));
             return Ok(());
         }
         if let Some(list) = fields.get("messages") {
@@ -170,10 +170,10 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
         }
     }
     flat::read(&fields, &mut span, reading)?;
-    span.ran = ran(&fields)?;
+    span.tool_execution = tool_execution(&fields)?;
     // A span without these attributes is not about a model, so its other attributes are not checked.
     let is_of_model = fields.names().any(is_own);
-    for (key, unread) in fields.unread().filter(|(key, _)| is_of_model && !is_beside(key)) {
+    for (key, unread) in fields.unread().filter(|(key, _)| is_of_model && !is_ignored_key(key)) {
         let Some(found) = scan::find_any(unread.json()) else { continue };
         if is_own(key) {
             reading.leave(node.fault(format!("has `{key}`, which is not known and holds {}", found.name)))?;
@@ -191,7 +191,7 @@ fn is_own(key: &str) -> bool {
 }
 
 /// Checks whether an attribute repeats others, or is not part of a conversation.
-fn is_beside(key: &str) -> bool {
+fn is_ignored_key(key: &str) -> bool {
     const STARTS: [&str; 6] =
         ["logfire.", "traceloop.", "input.", "output.", "gen_ai.usage.", "gen_ai.retrieval."];
     const KEYS: [&str; 7] = [
@@ -207,11 +207,11 @@ fn is_beside(key: &str) -> bool {
 }
 
 /// Reads the result of a tool execution.
-fn ran(fields: &Fields<'_>) -> Result<Option<Answer>, Fault> {
+fn tool_execution(fields: &Fields<'_>) -> Result<Option<ToolResult>, Fault> {
     let id = fields.name("gen_ai.tool.call.id")?;
     let name = fields.text("gen_ai.tool.name")?;
     fields.ignore(&["gen_ai.tool.call.arguments", "tool_arguments", "gen_ai.tool.description"]);
     let result = fields.first(&["gen_ai.tool.call.result", "tool_response"]);
     let is_failed = fields.has("error.type");
-    Ok(result.map(|result| Answer::text(id, name, result.text_or_json()).failed(is_failed)))
+    Ok(result.map(|result| ToolResult::text(id, name, result.text_or_json()).failed(is_failed)))
 }

@@ -49,20 +49,20 @@ pub(super) fn any_value(node: &Node<'_>) -> Result<Value, Fault> {
 }
 
 /// The value of an attribute: JSON, possibly from inside a string, and its path.
-pub(super) struct Inside {
+pub(super) struct AttributeValue {
     json: String,
     path: String,
 }
 
-impl Inside {
+impl AttributeValue {
     pub(super) fn node(&self) -> Node<'_> {
         Node::at(&self.json, &self.path)
     }
 }
 
 /// Returns the value of an attribute. Returns `None` if the attribute is missing.
-pub(super) fn get(fields: &Fields<'_>, key: &'static str) -> Option<Inside> {
+pub(super) fn get(fields: &Fields<'_>, key: &'static str) -> Option<AttributeValue> {
     let node = fields.get(key)?;
     let json = node.text().unwrap_or_else(|_| node.json().to_owned());
-    Some(Inside { json, path: node.path().to_owned() })
+    Some(AttributeValue { json, path: node.path().to_owned() })
 }

@@ -2,11 +2,11 @@
 
 use super::{
     FormatReader,
+    conversation::{Entry, ForeignConversation, Piece, Step, ToolResult},
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
-    talk::{Answer, Entry, Piece, Step, Talk},
 };
-use crate::{format::FileFormat, session::compacted::Known};
+use crate::{format::FileFormat, session::compacted::CompactionData};
 use context_window::Role;
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ fn fits(shape: &Shape) -> bool {
         || shape.any_part("parts", |part| !text(part, "part_kind").is_empty())
 }
 
-fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, Fault> {
     let messages = if node.is_list() {
         node.list()?
     } else {
@@ -53,11 +53,11 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     if history.passed > 0 {
         reading.note("system prompts for one earlier request alone are left out");
     }
-    Ok(Talk {
+    Ok(ForeignConversation {
         model: history.model,
         system: history.instructions.into_iter().collect(),
         steps: steps.into_iter().flatten().collect(),
-        ..Talk::default()
+        ..ForeignConversation::default()
     })
 }
 
@@ -107,18 +107,18 @@ impl History {
                 Read::Pieces(pieces) => open.extend(pieces),
                 // A system prompt splits a message, because the log has no system part inside a user message.
                 Read::System(text) => {
-                    steps.extend(said(role, &mut open));
+                    steps.extend(take_entry(role, &mut open));
                     steps.push(Step::Entry(Entry::new(Role::System, vec![Piece::text(text)])));
                 }
                 Read::Compaction(summary) => {
-                    steps.extend(said(role, &mut open));
-                    let known = Known { summary: Some(summary), ..Known::default() };
+                    steps.extend(take_entry(role, &mut open));
+                    let known = CompactionData { summary: Some(summary), ..CompactionData::default() };
                     steps.push(Step::Compaction(Box::new(Ok(known.into()))));
                 }
             }
         }
         fields.finish(reading)?;
-        steps.extend(said(role, &mut open));
+        steps.extend(take_entry(role, &mut open));
         Ok(steps)
     }
 
@@ -151,7 +151,7 @@ impl History {
             }
             ("user-prompt", true) => Read::Pieces(parts::prompt(&fields.need("content")?, reading)?),
             ("tool-return", true) | ("builtin-tool-return", false) => {
-                one(Piece::Answer(parts::answer(&fields, reading)?))
+                one(Piece::ToolResult(parts::answer(&fields, reading)?))
             }
             ("retry-prompt", true) => one(parts::retry(&fields)?),
             ("retry-feedback", true) => {
@@ -179,7 +179,7 @@ impl History {
                 Read::nothing()
             }
             ("text", false) => one(Piece::text(fields.need("content")?.text()?)),
-            ("thinking", false) => Read::Pieces(parts::thought(&fields)?.into_iter().collect()),
+            ("thinking", false) => Read::Pieces(parts::reasoning_piece(&fields)?.into_iter().collect()),
             ("tool-call" | "builtin-tool-call", false) => one(Piece::Call(parts::call(&fields)?)),
             ("file", false) => one(parts::file(&fields.need("content")?, reading)?),
             _ => return Err(kind.fault("is no part of such a message that is known")),
@@ -191,7 +191,7 @@ impl History {
 }
 
 /// Returns a message of the collected pieces, and empties them. Returns `None` if there are none.
-fn said(role: Role, open: &mut Vec<Piece>) -> Option<Step> {
+fn take_entry(role: Role, open: &mut Vec<Piece>) -> Option<Step> {
     (!open.is_empty()).then(|| Step::Entry(Entry::new(role, std::mem::take(open))))
 }
 

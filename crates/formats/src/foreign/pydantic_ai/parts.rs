@@ -1,11 +1,11 @@
 //! The parts of messages.
 
-use super::{Answer, Fault, Fields, Node, Piece, Read, Reading};
+use super::{Fault, Fields, Node, Piece, Read, Reading, ToolResult};
 use crate::foreign::{
+    conversation::{Call, arguments},
     media,
     media::Source,
     parts_of,
-    talk::{Call, arguments},
 };
 use context_window::{Part, WireFormat, message::Reasoning};
 
@@ -85,7 +85,7 @@ pub(super) fn call(fields: &Fields<'_>) -> Result<Call, Fault> {
     })
 }
 
-pub(super) fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
+pub(super) fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<ToolResult, Fault> {
     fields.ignore(&["retry"]);
     let outcome = fields.text("outcome")?;
     let is_failed = match outcome.as_deref() {
@@ -104,7 +104,7 @@ pub(super) fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answe
         }
         Some(content) => vec![Part::Text(content.text_or_json())],
     };
-    Ok(Answer { id: fields.name("tool_call_id")?, name: fields.text("tool_name")?, parts, is_failed })
+    Ok(ToolResult { id: fields.name("tool_call_id")?, name: fields.text("tool_name")?, parts, is_failed })
 }
 
 fn is_file(node: &Node<'_>) -> bool {
@@ -117,7 +117,7 @@ pub(super) fn retry(fields: &Fields<'_>) -> Result<Piece, Fault> {
     let (id, name) = (fields.name("tool_call_id")?, fields.text("tool_name")?);
     let text = fields.need("content")?.text_or_json();
     Ok(match name {
-        Some(name) => Piece::Answer(Answer::text(id, Some(name), text).failed(true)),
+        Some(name) => Piece::ToolResult(ToolResult::text(id, Some(name), text).failed(true)),
         None => Piece::text(text),
     })
 }
@@ -153,10 +153,10 @@ pub(super) fn speech(fields: &Fields<'_>) -> Result<Piece, Fault> {
     }
 }
 
-pub(super) fn thought(fields: &Fields<'_>) -> Result<Option<Piece>, Fault> {
+pub(super) fn reasoning_piece(fields: &Fields<'_>) -> Result<Option<Piece>, Fault> {
     let text = fields.text("content")?.unwrap_or_default();
     let (id, signature) = (fields.name("id")?, fields.text("signature")?.filter(|own| !own.is_empty()));
-    let Some(signature) = signature else { return Ok(Piece::thought(text)) };
+    let Some(signature) = signature else { return Ok(Piece::reasoning(text)) };
     let provider = fields.text("provider_name")?.unwrap_or_default();
     let of = |wire_format| Reasoning::signed(wire_format, text.clone(), signature.clone());
     let thought = match &*provider {
@@ -165,7 +165,7 @@ pub(super) fn thought(fields: &Fields<'_>) -> Result<Option<Piece>, Fault> {
         }
         "" | "anthropic" | "bedrock" | "google-vertex-anthropic" => of(WireFormat::Anthropic),
         "openai" | "azure" => id.into_iter().fold(of(WireFormat::OpenAiResponses), Reasoning::with_id),
-        _ => return Ok(Piece::thought(text)),
+        _ => return Ok(Piece::reasoning(text)),
     };
-    Ok(Some(Piece::Thought(thought)))
+    Ok(Some(Piece::Reasoning(thought)))
 }

@@ -1,11 +1,11 @@
 //! Conversion of Claude Code transcripts to sessions. `docs/reference/session.md` lists the result of each
 //! event.
 
-use super::{super::Session, check_unknown, whole};
+use super::{super::Session, check_unknown, finish_session};
 use crate::error::Error;
 use crate::{
     session::chat::LogKeys,
-    session::compacted::Known,
+    session::compacted::CompactionData,
     session::content::Content,
     session::place::Place,
     session::reader::Reader,
@@ -105,7 +105,7 @@ impl Figures {
 }
 
 /// Types of events outside the conversation: titles, snapshots, and screen output.
-const BESIDE: [&str; 25] = [
+const IGNORED_KINDS: [&str; 25] = [
     "system",
     "attachment",
     "summary",
@@ -134,7 +134,7 @@ const BESIDE: [&str; 25] = [
 ];
 
 /// Maximum number of rewinds that are read, because each one scans the whole log.
-const REWINDS: u64 = 1_000;
+const MAX_REWINDS: u64 = 1_000;
 
 /// A change of the log, in file order.
 enum Step<'a> {
@@ -143,7 +143,7 @@ enum Step<'a> {
         message: Box<wire::Message>,
         usage: Option<Usage>,
     },
-    Compaction(Known),
+    Compaction(CompactionData),
     /// A rewind: the user continued from the messages before this one.
     Rewind {
         to: usize,
@@ -158,7 +158,7 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
         let event: Event = place.parse(json)?;
         let kind = event.kind.as_deref().unwrap_or("no type");
         let is_message = matches!(kind, "user" | "assistant") && event.message.is_some();
-        if !is_lenient && !is_message && !BESIDE.contains(&kind) {
+        if !is_lenient && !is_message && !IGNORED_KINDS.contains(&kind) {
             check_unknown(*place, kind, json)?;
         }
         thread.event(*place, event)?;
@@ -179,14 +179,14 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
                 reader.message(*message)?;
             }
             Step::Compaction(known) => reader.compaction(Ok(known.into()), None),
-            Step::Rewind { .. } if rewinds == REWINDS => {
+            Step::Rewind { .. } if rewinds == MAX_REWINDS => {
                 reader.ignored.push(format!(
                     "the user went back more than {} times: from then on nothing is archived for it",
-                    plain::grouped(REWINDS)
+                    plain::grouped(MAX_REWINDS)
                 ));
                 rewinds += 1;
             }
-            Step::Rewind { .. } if rewinds > REWINDS => {}
+            Step::Rewind { .. } if rewinds > MAX_REWINDS => {}
             Step::Rewind { to } => {
                 rewinds += 1;
                 if let Err(error) = reader.log.rewind_before(format!("m{to}")) {
@@ -223,7 +223,7 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
             reader.ignored.push(format!("{} {}", plain::grouped(count), if count == 1 { one } else { many }));
         }
     }
-    whole(reader, place, thread.model, WireFormat::Anthropic, &thread.unread)
+    finish_session(reader, place, thread.model, WireFormat::Anthropic, &thread.unread)
 }
 
 #[derive(Default)]
@@ -238,7 +238,7 @@ struct Thread<'a> {
     /// The assistant message that may continue: the provider's id and the index of its step.
     open: Option<(String, usize)>,
     /// A boundary before its summary has been read.
-    boundary: Option<Known>,
+    boundary: Option<CompactionData>,
     model: Option<String>,
     unread: Unread,
     /// The unknown keys of messages.
@@ -300,7 +300,7 @@ impl<'a> Thread<'a> {
         let raw = event.message.as_deref().map_or("null", RawValue::get);
         let said: Said = place.parse_part("message", raw)?;
         let mut message: wire::Message = place.parse_part("message", raw)?;
-        for lost in self.unread_keys.look_at(self.messages, &message, &LogKeys::default()) {
+        for lost in self.unread_keys.check_keys(self.messages, &message, &LogKeys::default()) {
             let key = format!("message.{}", lost.key);
             if !self.is_lenient {
                 return Err(place.fault(&key, &lost.detail));
@@ -374,7 +374,7 @@ impl<'a> Thread<'a> {
         let kept = about.preserved_messages.into_iter().chain(about.preserved_segment);
         let kept = kept.flat_map(|kept| kept.uuids.into_iter().chain(kept.head_uuid)).next();
         let first = kept.and_then(|uuid| self.up_to.get(&uuid)).and_then(|up_to| up_to.checked_sub(1));
-        self.boundary = Some(Known {
+        self.boundary = Some(CompactionData {
             first_active: first.map(|first| ItemId::from(format!("m{first}"))),
             tokens_before: about.pre_tokens,
             tokens_after: about.post_tokens,
@@ -390,7 +390,7 @@ impl<'a> Thread<'a> {
         known.timestamp = known.timestamp.or(at);
         known.summary = Some(message.content.take_texts());
         self.compaction(known);
-        if message.holds_anything() { self.push(place, message, None) } else { self.messages }
+        if message.has_any_data() { self.push(place, message, None) } else { self.messages }
     }
 
     /// Records a boundary without a summary, which archives the messages before it all the same.
@@ -400,7 +400,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    fn compaction(&mut self, known: Known) {
+    fn compaction(&mut self, known: CompactionData) {
         self.open = None;
         // Later events follow the compaction, so no rewind goes to a message before it.
         self.prompts.clear();

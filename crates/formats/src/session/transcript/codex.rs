@@ -1,10 +1,10 @@
 //! Conversion of Codex CLI rollouts to sessions. `docs/reference/session.md` lists the result of each event.
 
-use super::{super::Session, check_unknown, whole};
+use super::{super::Session, check_unknown, finish_session};
 use crate::error::Error;
 use crate::{
-    session::compacted::Known, session::content::Content, session::place::Place, session::reader::Reader,
-    session::responses, session::timestamp::Timestamp, session::unread::Unread,
+    session::compacted::CompactionData, session::content::Content, session::place::Place,
+    session::reader::Reader, session::responses, session::timestamp::Timestamp, session::unread::Unread,
 };
 use context_window::{
     Message, Part, Role, ToolCall, Usage, WireFormat, text::plain, text::plain::compact_json,
@@ -142,9 +142,9 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
     let mut reader = Reader::new(place);
     // Older versions repeat the user's instructions in the first message.
     let texts = std::mem::take(&mut rollout.instructions).into_iter();
-    let is_said = |text: &str| rollout.log.messages.iter().any(|message| says(message, text));
-    let texts: Vec<String> = texts.filter(|text| !text.trim().is_empty() && !is_said(text)).collect();
-    reader.head(None, texts, Vec::new())?;
+    let is_in_log = |text: &str| rollout.log.messages.iter().any(|message| has_text(message, text));
+    let texts: Vec<String> = texts.filter(|text| !text.trim().is_empty() && !is_in_log(text)).collect();
+    reader.add_preamble(None, texts, Vec::new())?;
     let mut compactions = rollout.compactions.into_iter().peekable();
     for (at, message) in rollout.log.messages.into_iter().enumerate() {
         while let Some((_, known)) = compactions.next_if(|(before, _)| *before == at) {
@@ -160,7 +160,7 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
         reader.ignored.push(format!("messages that the user took back are left out: {count}"));
     }
     compactions.for_each(|(_, known)| reader.compaction(Ok(known.into()), None));
-    whole(reader, place, model, WireFormat::OpenAiResponses, &rollout.unread)
+    finish_session(reader, place, model, WireFormat::OpenAiResponses, &rollout.unread)
 }
 
 /// Maximum number of leading instructions that are compared. No known writer has more.
@@ -182,7 +182,7 @@ fn is_context(message: &Message) -> bool {
 }
 
 /// Checks whether a message contains a text.
-fn says(message: &Message, text: &str) -> bool {
+fn has_text(message: &Message, text: &str) -> bool {
     message.as_parts().iter().any(|part| matches!(part, Part::Text(part) if part.contains(text.trim())))
 }
 
@@ -194,7 +194,7 @@ struct Rollout {
     /// The reported usage, by the index of the reply.
     reports: BTreeMap<usize, Usage>,
     /// The compactions, each with the number of messages before it.
-    compactions: Vec<(usize, Known)>,
+    compactions: Vec<(usize, CompactionData)>,
     unread: Unread,
     /// The number of messages that the user took back.
     taken_back: usize,
@@ -247,7 +247,7 @@ impl Rollout {
         }
         if kind.as_deref() == Some("thread_rolled_back") {
             let rollback: Rollback = place.parse_part("payload", payload)?;
-            self.take_back(rollback.num_turns);
+            self.rewind(rollback.num_turns);
             return Ok(());
         }
         self.unread.count(&format!("event_msg/{}", kind.as_deref().unwrap_or("no type")));
@@ -255,7 +255,7 @@ impl Rollout {
     }
 
     /// Removes the last `turns` turns of the user, and everything after them.
-    fn take_back(&mut self, turns: usize) {
+    fn rewind(&mut self, turns: usize) {
         self.log.end();
         let is_prompt = |message: &Message| message.role() == Role::User && !is_context(message);
         let prompts = self.log.messages.iter().enumerate().filter(|(_, message)| is_prompt(message));
@@ -301,7 +301,7 @@ impl Rollout {
                 let thought: Thought = place.parse_part(key, json)?;
                 self.log.raw(json).map_err(fault)?;
                 let text = thought.content.unwrap_or_default().take_texts();
-                self.log.think(&text);
+                self.log.append_reasoning(&text);
                 Ok(())
             }
             _ => self.log.raw(json).map_err(fault),
@@ -331,7 +331,8 @@ impl Rollout {
                 .iter()
                 .any(|leads| leads.role() == message.role() && leads.as_parts() == message.as_parts())
         };
-        let is_summary = |message: &Message| summary.as_ref().is_some_and(|summary| says(message, summary));
+        let is_summary =
+            |message: &Message| summary.as_ref().is_some_and(|summary| has_text(message, summary));
         // The replacements were read as ordinary items, so they are at the end of the log.
         let again = self.log.messages.split_off(before);
         // The message sent to the model contains the agent's wording around the summary, so that text is
@@ -339,7 +340,7 @@ impl Rollout {
         let whole = again.iter().find(|message| is_summary(message)).map(text_of);
         self.log.messages.extend(again.into_iter().filter(|message| !stays(message) && !is_summary(message)));
         let summary = whole.or(summary);
-        self.compactions.push((before, Known { summary, timestamp, ..Known::default() }));
+        self.compactions.push((before, CompactionData { summary, timestamp, ..CompactionData::default() }));
         Ok(())
     }
 }

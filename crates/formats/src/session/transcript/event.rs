@@ -13,7 +13,7 @@ const OF_SESSIONS: [&str; 9] =
 
 /// The kind of content in an event.
 #[derive(Default, PartialEq, Eq)]
-enum Inside {
+enum EventContent {
     #[default]
     Nothing,
     Message,
@@ -30,7 +30,7 @@ pub(super) struct Envelope {
     pub(super) session: Option<String>,
     pub(super) agent: Option<String>,
     pub(super) is_sidechain: bool,
-    inside: Inside,
+    inside: EventContent,
     /// The id of the session in the payload of a `session_meta` event.
     pub(super) payload_id: Option<String>,
     of_session: bool,
@@ -52,38 +52,38 @@ impl Envelope {
         // id.
         let is_named = self.uuid.is_some() || self.session.is_some();
         match &*self.kind {
-            _ if self.says() && is_named => Some(Writer::ClaudeCode),
-            "session_meta" | "response_item" if self.inside == Inside::Payload => Some(Writer::Codex),
+            _ if self.is_message() && is_named => Some(Writer::ClaudeCode),
+            "session_meta" | "response_item" if self.inside == EventContent::Payload => Some(Writer::Codex),
             _ => None,
         }
     }
 
     /// Checks whether the event is a message of Claude Code.
-    pub(super) fn says(&self) -> bool {
-        self.inside == Inside::Message && matches!(&*self.kind, "user" | "assistant")
+    pub(super) fn is_message(&self) -> bool {
+        self.inside == EventContent::Message && matches!(&*self.kind, "user" | "assistant")
     }
 
     pub(super) fn is_session_meta(&self) -> bool {
         self.kind == "session_meta"
     }
 
-    fn take<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+    fn read_key<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
-            "type" => self.kind = map.next_value::<Glance>()?.text.unwrap_or_default(),
-            "uuid" => self.uuid = map.next_value::<Glance>()?.text,
-            "parentUuid" => self.parent = map.next_value::<Glance>()?.text,
-            "sessionId" => self.session = map.next_value::<Glance>()?.text,
-            "agentId" => self.agent = map.next_value::<Glance>()?.text,
-            "isSidechain" => self.is_sidechain = map.next_value::<Glance>()?.is_true,
+            "type" => self.kind = map.next_value::<ValueOutline>()?.text.unwrap_or_default(),
+            "uuid" => self.uuid = map.next_value::<ValueOutline>()?.text,
+            "parentUuid" => self.parent = map.next_value::<ValueOutline>()?.text,
+            "sessionId" => self.session = map.next_value::<ValueOutline>()?.text,
+            "agentId" => self.agent = map.next_value::<ValueOutline>()?.text,
+            "isSidechain" => self.is_sidechain = map.next_value::<ValueOutline>()?.is_true,
             "message" => {
-                if map.next_value::<Glance>()?.is_object {
-                    self.inside = Inside::Message;
+                if map.next_value::<ValueOutline>()?.is_object {
+                    self.inside = EventContent::Message;
                 }
             }
             "payload" => {
-                let payload = map.next_value::<Glance>()?;
+                let payload = map.next_value::<ValueOutline>()?;
                 if payload.is_object {
-                    (self.inside, self.payload_id) = (Inside::Payload, payload.id);
+                    (self.inside, self.payload_id) = (EventContent::Payload, payload.id);
                 }
             }
             key => {
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope, A::Error> {
         let mut event = Envelope::default();
         while let Some(key) = map.next_key::<String>()? {
-            event.take(&key, &mut map)?;
+            event.read_key(&key, &mut map)?;
         }
         Ok(event)
     }
@@ -122,7 +122,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
 
 /// The outside of a value: its type, and its text or id.
 #[derive(Default)]
-struct Glance {
+struct ValueOutline {
     text: Option<String>,
     is_true: bool,
     is_object: bool,
@@ -130,7 +130,7 @@ struct Glance {
     id: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for Glance {
+impl<'de> Deserialize<'de> for ValueOutline {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(GlanceVisitor)
     }
@@ -139,43 +139,43 @@ impl<'de> Deserialize<'de> for Glance {
 struct GlanceVisitor;
 
 impl<'de> Visitor<'de> for GlanceVisitor {
-    type Value = Glance;
+    type Value = ValueOutline;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_unit<E>(self) -> Result<Glance, E> {
-        Ok(Glance::default())
+    fn visit_unit<E>(self) -> Result<ValueOutline, E> {
+        Ok(ValueOutline::default())
     }
 
-    fn visit_bool<E>(self, is_true: bool) -> Result<Glance, E> {
-        Ok(Glance { is_true, ..Glance::default() })
+    fn visit_bool<E>(self, is_true: bool) -> Result<ValueOutline, E> {
+        Ok(ValueOutline { is_true, ..ValueOutline::default() })
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Glance, E> {
-        Ok(Glance::default())
+    fn visit_i64<E>(self, _: i64) -> Result<ValueOutline, E> {
+        Ok(ValueOutline::default())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Glance, E> {
-        Ok(Glance::default())
+    fn visit_u64<E>(self, _: u64) -> Result<ValueOutline, E> {
+        Ok(ValueOutline::default())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Glance, E> {
-        Ok(Glance::default())
+    fn visit_f64<E>(self, _: f64) -> Result<ValueOutline, E> {
+        Ok(ValueOutline::default())
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Glance, E> {
-        Ok(Glance { text: Some(text.to_owned()), ..Glance::default() })
+    fn visit_str<E>(self, text: &str) -> Result<ValueOutline, E> {
+        Ok(ValueOutline { text: Some(text.to_owned()), ..ValueOutline::default() })
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Glance, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ValueOutline, A::Error> {
         // The elements are skipped and not stored, so a large event costs no memory here.
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Glance::default())
+        Ok(ValueOutline::default())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Glance, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ValueOutline, A::Error> {
         let mut id = None;
         while let Some(key) = map.next_key::<String>()? {
             if key == "id" {
@@ -184,7 +184,7 @@ impl<'de> Visitor<'de> for GlanceVisitor {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(Glance { is_object: true, id, ..Glance::default() })
+        Ok(ValueOutline { is_object: true, id, ..ValueOutline::default() })
     }
 }
 

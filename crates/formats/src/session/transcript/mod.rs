@@ -32,7 +32,7 @@ impl Writer {
     }
 
     /// Returns the writer of a format. Returns `None` if the format is not one of these transcripts.
-    pub(crate) fn of_format(format: FileFormat) -> Option<Self> {
+    pub(crate) fn from_format(format: FileFormat) -> Option<Self> {
         [Self::ClaudeCode, Self::Codex].into_iter().find(|writer| writer.format() == format)
     }
 }
@@ -108,7 +108,7 @@ fn check_unknown(place: Place<'_>, kind: &str, json: &str) -> Result<(), Error> 
 }
 
 /// Creates the session of the messages read. `place` is the start of the transcript, for errors.
-fn whole(
+fn finish_session(
     reader: Reader<'_>,
     place: Place<'_>,
     model: Option<String>,

@@ -28,7 +28,7 @@ pub(crate) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
     let mut threads = Threads::default();
     let mut speaks = BTreeSet::new();
     for (at, event) in events.into_iter().enumerate() {
-        let says = event.says();
+        let is_message = event.is_message();
         let parent = event.parent.as_ref().and_then(|parent| threads.of_event.get(parent)).copied();
         let nth = match (event.is_sidechain, event.agent, event.session) {
             (true, Some(agent), _) => threads.named(Some(agent), true),
@@ -38,7 +38,7 @@ pub(crate) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
             },
             (false, _, session) => match parent.filter(|nth| !threads.is_sidechain[*nth]) {
                 Some(nth) => nth,
-                None => threads.main(session, says && event.parent.is_none()),
+                None => threads.main(session, is_message && event.parent.is_none()),
             },
         };
         if let Some(uuid) = event.uuid {
@@ -46,11 +46,11 @@ pub(crate) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
             threads.of_event.entry(uuid).or_insert(nth);
         }
         threads.found[nth].events.push(at);
-        if says {
+        if is_message {
             speaks.insert(nth);
         }
     }
-    threads.speaking(&speaks)
+    threads.threads_with_messages(&speaks)
 }
 
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl Threads {
 
     /// Returns the threads with at least one message. Events of other threads are added to the first one,
     /// which reports unread events.
-    fn speaking(self, speaks: &BTreeSet<usize>) -> Vec<Thread> {
+    fn threads_with_messages(self, speaks: &BTreeSet<usize>) -> Vec<Thread> {
         let (mut speaking, mut silent) = (Vec::new(), Vec::new());
         for (nth, thread) in self.found.into_iter().enumerate() {
             if speaks.contains(&nth) {

@@ -8,7 +8,7 @@ use context_window::{
 
 /// A conversation of another tool.
 #[derive(Default)]
-pub(crate) struct Talk {
+pub(crate) struct ForeignConversation {
     /// The conversation's id in the file.
     pub(crate) id: Option<String>,
     /// The name of the model.
@@ -76,11 +76,11 @@ pub(crate) enum Piece {
     /// A text, an image, or any other part that is sent unchanged.
     Part(Part),
     /// Reasoning of the model.
-    Thought(Reasoning),
+    Reasoning(Reasoning),
     /// A tool call.
     Call(Call),
     /// The result of a tool call.
-    Answer(Answer),
+    ToolResult(ToolResult),
 }
 
 impl Piece {
@@ -90,9 +90,9 @@ impl Piece {
     }
 
     /// Creates a piece of unsigned reasoning. Returns `None` for blank text.
-    pub(crate) fn thought(text: impl Into<String>) -> Option<Self> {
+    pub(crate) fn reasoning(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
-        (!text.trim().is_empty()).then(|| Self::Thought(Reasoning::text(text)))
+        (!text.trim().is_empty()).then(|| Self::Reasoning(Reasoning::text(text)))
     }
 
     /// Creates an image piece from a URL or data URL.
@@ -115,7 +115,7 @@ pub(crate) struct Call {
 /// The result of a tool call. It answers the call with its id, else the call with its name, else the next
 /// open call (result matching, J8).
 #[derive(Default)]
-pub(crate) struct Answer {
+pub(crate) struct ToolResult {
     pub(crate) id: Option<String>,
     /// The name of the tool.
     pub(crate) name: Option<String>,
@@ -123,7 +123,7 @@ pub(crate) struct Answer {
     pub(crate) is_failed: bool,
 }
 
-impl Answer {
+impl ToolResult {
     /// Creates a result with a single text.
     pub(crate) fn text(id: Option<String>, name: Option<String>, text: impl Into<String>) -> Self {
         Self { id, name, parts: vec![Part::Text(text.into())], is_failed: false }
@@ -144,10 +144,10 @@ pub(crate) fn own_compactions(node: &Node<'_>, list: &'static str) -> Vec<Step> 
         return Vec::new();
     }
     let Ok(fields) = node.object() else { return Vec::new() };
-    let beside = fields.get(compacted::KEY).and_then(|value| compacted::beside(value.json()));
+    let outside = fields.get(compacted::KEY).and_then(|value| compacted::from_key(value.json()));
     let parts = fields.get(list).and_then(|parts| parts.list().ok()).unwrap_or_default();
     let parts = parts.iter().filter_map(|part| compacted::from_part(part.json()));
-    parts.chain(beside).map(|block| Step::Compaction(Box::new(block))).collect()
+    parts.chain(outside).map(|block| Step::Compaction(Box::new(block))).collect()
 }
 
 /// Returns the arguments of a call: the value of a JSON string, or the JSON of any other value.
@@ -173,7 +173,7 @@ pub(crate) fn usual_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Opti
         // No known type matched, so the tool's own reader has to decide.
         Block::Part(Part::Opaque { wire_format: WireFormat::OpenAiChat, .. }) => return Ok(None),
         Block::Part(part) => Piece::Part(part),
-        Block::Reasoning(reasoning) => Piece::Thought(reasoning),
+        Block::Reasoning(reasoning) => Piece::Reasoning(reasoning),
         Block::Call(call) => Piece::Call(Call {
             id: Some(call.id),
             name: call.name,
@@ -193,7 +193,7 @@ pub(crate) fn usual_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Opti
                     })?
                 }
             };
-            Piece::Answer(Answer { id: Some(id), name: None, parts, is_failed: failed })
+            Piece::ToolResult(ToolResult { id: Some(id), name: None, parts, is_failed: failed })
         }
     }))
 }
