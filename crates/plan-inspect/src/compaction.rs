@@ -38,7 +38,11 @@ const NAMED: usize = 4;
 
 impl Compacted {
     /// Compacts a copy of the conversation with this summary. Without a summary, it compacts without a model.
-    pub(crate) fn by(prepared: &Prepared, job: CompactionRequest, summary: Option<&str>) -> Result<Self> {
+    pub(crate) fn from_job(
+        prepared: &Prepared,
+        job: CompactionRequest,
+        summary: Option<&str>,
+    ) -> Result<Self> {
         let (mut log, compactor) = (prepared.session.log.clone(), prepared.manager.compactor());
         let record = match summary {
             // The author of the given summary may have read more than the messages of the request, so the
@@ -222,7 +226,7 @@ fn text_with(source: &args::Request, compactions: &[&Compacted]) -> Result<Optio
 }
 
 /// Describes the request for a summary, or the reason for sending none.
-fn asked(job: &CompactionRequest) -> String {
+fn request_text(job: &CompactionRequest) -> String {
     if job.strategy() != CompactionStrategy::Summary {
         return format!("none: the strategy {} asks no model", job.strategy().name());
     }

@@ -18,7 +18,7 @@ use std::{
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The maximum unpacked size, in bytes, of an input file that is not a session.
-const MOST: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// The sessions of a file or a store.
 #[derive(Debug)]
@@ -78,9 +78,9 @@ pub(crate) fn text(path: &Path) -> Result<(String, String)> {
     let (name, from, _) = open(path)?;
     let mut bytes = Vec::new();
     // One byte more than the limit shows that the file is too large.
-    from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("{name} cannot be read"))?;
-    if bytes.len() as u64 > MOST {
-        bail!("{name} is larger than {} bytes, unpacked; expected less", report::grouped(MOST));
+    from.take(MAX_BYTES + 1).read_to_end(&mut bytes).with_context(|| format!("{name} cannot be read"))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        bail!("{name} is larger than {} bytes, unpacked; expected less", report::grouped(MAX_BYTES));
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| anyhow::anyhow!("{name}: byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
@@ -123,14 +123,14 @@ fn open(path: &Path) -> Result<(String, Box<dyn Read>, bool)> {
     // The bytes read for the check come first again.
     let whole = Cursor::new(head).chain(BufReader::new(file));
     let bytes: Box<dyn Read> =
-        if packed { Box::new(Unpacked(MultiGzDecoder::new(whole))) } else { Box::new(whole) };
+        if packed { Box::new(GzipReader(MultiGzDecoder::new(whole))) } else { Box::new(whole) };
     Ok((name, bytes, packed))
 }
 
 /// A reader of unpacked bytes. Its errors mention gzip.
-struct Unpacked<R>(MultiGzDecoder<R>);
+struct GzipReader<R>(MultiGzDecoder<R>);
 
-impl<R: BufRead> Read for Unpacked<R> {
+impl<R: BufRead> Read for GzipReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0
             .read(buffer)

@@ -15,16 +15,16 @@ use std::{
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// The visible progress bar, if any.
-static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+static PROGRESS_BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// True if the process has received a termination signal.
-static TOLD: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// A time in which the signal thread certainly ends the process.
-const AT_ONCE: Duration = Duration::from_secs(1);
+const EXIT_WAIT: Duration = Duration::from_secs(1);
 
 /// Locks a mutex. A panic of another holder is ignored, because the values stay valid.
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -35,25 +35,25 @@ pub(crate) struct Writing(Option<MutexGuard<'static, ()>>);
 impl Writing {
     pub(crate) fn begin() -> Self {
         watch();
-        Self(Some(held(&WRITING)))
+        Self(Some(lock_ignoring_poison(&WRITING)))
     }
 }
 
 impl Drop for Writing {
     fn drop(&mut self) {
         drop(self.0.take());
-        if TOLD.load(Ordering::SeqCst) && !has_a_screen() {
+        if INTERRUPTED.load(Ordering::SeqCst) && !has_a_screen() {
             // The signal thread now has the lock and ends the process. Without the wait, the caller could go
             // on and print a result.
-            thread::sleep(AT_ONCE);
+            thread::sleep(EXIT_WAIT);
         }
     }
 }
 
 /// Registers a progress bar, which is cleared before the process ends.
-pub(crate) fn clears(bar: &ProgressBar) {
+pub(crate) fn register_bar(bar: &ProgressBar) {
     watch();
-    *held(&SHOWN) = Some(bar.clone());
+    *lock_ignoring_poison(&PROGRESS_BAR) = Some(bar.clone());
 }
 
 /// Checks if the interactive screen is active. It handles signals itself.
@@ -70,17 +70,17 @@ fn watch() {
     // A signal handler may not lock or print. It writes a byte to a socket, and a thread does the rest.
     let watch = |signal: i32| -> std::io::Result<()> {
         let (mut told, tell) = UnixStream::pair()?;
-        flag::register(signal, TOLD.clone())?;
+        flag::register(signal, INTERRUPTED.clone())?;
         low_level::pipe::register(signal, tell)?;
         thread::spawn(move || {
             while told.read_exact(&mut [0]).is_ok() {
                 if has_a_screen() {
                     continue;
                 }
-                if let Some(bar) = held(&SHOWN).take() {
+                if let Some(bar) = lock_ignoring_poison(&PROGRESS_BAR).take() {
                     bar.finish_and_clear();
                 }
-                let _written = held(&WRITING);
+                let _written = lock_ignoring_poison(&WRITING);
                 drop(low_level::emulate_default_handler(signal));
             }
         });

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// Returns a value as indented JSON with a final line break.
 pub(crate) fn indented(value: &impl Serialize) -> Result<String> {
-    Ok(inert(&serde_json::to_string_pretty(value)?) + "\n")
+    Ok(escape_control(&serde_json::to_string_pretty(value)?) + "\n")
 }
 
 /// Indents JSON text and adds a final line break. The spelling of every value is kept, such as `1e2`.
@@ -57,7 +57,7 @@ pub(crate) fn indented_text(json: &str) -> String {
         }
         before = c;
     }
-    inert(&out) + "\n"
+    escape_control(&out) + "\n"
 }
 
 /// Begins a new line with two spaces for each level of `depth`.
@@ -68,12 +68,12 @@ fn begin_line(out: &mut String, depth: usize) {
 
 /// Returns a value as JSON in one line, with a final line break.
 pub(crate) fn on_a_line(value: &impl Serialize) -> Result<String> {
-    Ok(inert(&serde_json::to_string(value)?) + "\n")
+    Ok(escape_control(&serde_json::to_string(value)?) + "\n")
 }
 
 /// Escapes controls and direction marks in JSON text. They occur only inside strings, so the values remain
 /// the same. Line breaks between values are kept.
-pub(crate) fn inert(json: &str) -> String {
+pub(crate) fn escape_control(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for (c, shown) in json.chars().zip(report::printable(json).chars()) {
         if c == shown || c == '\n' {

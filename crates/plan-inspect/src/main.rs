@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     log_to_stderr();
     let done = match args::Cli::from_process() {
         Ok(cli) => run::run(&cli.command, &cli.screen),
-        Err(instead) => shown(&instead),
+        Err(clap_error) => print_clap_output(&clap_error),
     };
     match done {
         Ok(code) => code,
@@ -47,19 +47,19 @@ fn main() -> ExitCode {
 }
 
 /// Prints help or the version to standard output, or an error in the arguments to standard error.
-fn shown(instead: &clap::Error) -> Result<ExitCode, Error> {
-    if instead.use_stderr() {
-        let said = instead.render().to_string();
-        let masked = secrets::masked(&said);
-        if masked == said {
+fn print_clap_output(clap_error: &clap::Error) -> Result<ExitCode, Error> {
+    if clap_error.use_stderr() {
+        let text = clap_error.render().to_string();
+        let masked = secrets::masked(&text);
+        if masked == text {
             // Printing the error itself keeps its colours, if any.
-            drop(instead.print());
+            drop(clap_error.print());
         } else {
             drop(write!(io::stderr(), "{masked}"));
         }
         return Ok(ExitCode::from(2));
     }
-    let written = instead.print().and_then(|()| io::stdout().flush());
+    let written = clap_error.print().and_then(|()| io::stdout().flush());
     written.context("standard output cannot be written")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -26,7 +26,7 @@ pub(crate) struct Output(PathBuf);
 
 impl Outputs {
     /// Creates the outputs of a run that reads these paths.
-    pub(crate) fn beside(read: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
+    pub(crate) fn for_inputs(read: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
         let mut files = Vec::new();
         for path in read {
             match stored::address(path.as_ref()) {
@@ -35,7 +35,7 @@ impl Outputs {
                     let file = stored::file(address).into_iter();
                     let all =
                         file.flat_map(|file| ["", "-wal", "-shm", "-journal"].map(|end| with_end(file, end)));
-                    files.extend(all.map(|file| whole(&file)));
+                    files.extend(all.map(|file| absolute_path(&file)));
                 }
                 None => files.extend(path.as_ref().canonicalize()),
             }
@@ -49,12 +49,12 @@ impl Outputs {
     ///
     /// Returns an error if the path is an input file, the file of another flag, a store, or standard output.
     pub(crate) fn claim(&mut self, flag: &'static str, path: Option<&Path>) -> Result<Option<Output>> {
-        self.claim_over(flag, path, None)
+        self.claim_replacing(flag, path, None)
     }
 
     /// Checks an output file like [`Outputs::claim`], but permits it to replace the input file `old`, such as
     /// the anchor.
-    pub(crate) fn claim_over(
+    pub(crate) fn claim_replacing(
         &mut self,
         flag: &'static str,
         path: Option<&Path>,
@@ -70,7 +70,7 @@ impl Outputs {
         if path.exists() && !path.is_file() {
             return Ok(Some(Output(path.into())));
         }
-        let (whole, name) = (whole(path), path.display());
+        let (whole, name) = (absolute_path(path), path.display());
         let may_go = old.and_then(|old| old.canonicalize().ok());
         // A new file in an input folder is permitted; an existing one may be an input.
         let is_read = |read: &PathBuf| *read == whole || whole.exists() && whole.parent() == Some(read);
@@ -108,10 +108,10 @@ fn ensure_no_store(path: &Path) -> Result<()> {
 }
 
 /// Returns a unique path of a file, with links resolved. The file itself does not have to exist.
-fn whole(path: &Path) -> PathBuf {
+fn absolute_path(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let beside = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
-    path.canonicalize().ok().or_else(beside).unwrap_or_else(|| path.into())
+    let in_folder = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.into())
 }
 
 impl Output {
@@ -156,7 +156,7 @@ pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<()> {
 
 /// Writes a new log atomically. Returns an error if the file exists.
 pub(crate) fn create_log(path: &Path, log: &Conversation) -> Result<()> {
-    create_by(path, |beside, file| Ok(Journal::begin(file, beside, log).map(drop)?))
+    create_by(path, |part_path, file| Ok(Journal::begin(file, part_path, log).map(drop)?))
 }
 
 fn create_by(path: &Path, write: impl Fn(&Path, File) -> Result<()>) -> Result<()> {
@@ -165,10 +165,10 @@ fn create_by(path: &Path, write: impl Fn(&Path, File) -> Result<()>) -> Result<(
     let _whole = Writing::begin();
     ensure!(path.file_name().is_some(), "{} is no file", path.display());
     let cannot = || format!("{} cannot be written", path.display());
-    let (beside, file) = create_part(path).with_context(cannot)?;
+    let (part_path, file) = create_part(path).with_context(cannot)?;
     // The temporary file is removed if it does not get the final name. It contains no confirmed data.
-    let part = TempPath::try_from_path(&beside).with_context(cannot)?;
-    write(&beside, file).with_context(cannot)?;
+    let part = TempPath::try_from_path(&part_path).with_context(cannot)?;
+    write(&part_path, file).with_context(cannot)?;
     // The rename fails if the file exists, so no check before it can become outdated.
     match part.persist_noclobber(path) {
         Ok(()) => sync_folder(path).with_context(cannot),

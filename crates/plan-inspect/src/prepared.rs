@@ -95,7 +95,7 @@ impl Prepared {
     }
 
     /// Prints a note if the model is unknown. For commands whose report does not contain it.
-    pub(crate) fn say_of_the_model(&self) {
+    pub(crate) fn report_model(&self) {
         if self.model.unknown {
             let name = report::brief(&self.model.name);
             let near = self.model.near.as_ref().map(|near| format!("; did you mean `{near}`?"));
@@ -105,17 +105,17 @@ impl Prepared {
     }
 
     /// Prints notes on unknown session keys that resemble known ones, and on ignored parts of the session.
-    pub(crate) fn hint(&self) {
+    pub(crate) fn report_hints(&self) {
         for (key, meant) in self.session.unread_keys() {
             let key = plain::short(&key);
             stderr::note(&format!("the session's key `{key}` is not read; did you mean `{meant}`?"));
         }
-        say_ignored(&self.session);
+        report_ignored(&self.session);
     }
 }
 
 /// Prints a note for each part of a session that is ignored.
-pub(crate) fn say_ignored(session: &Session) {
+pub(crate) fn report_ignored(session: &Session) {
     session.ignored().iter().for_each(|what| stderr::note(what));
 }
 

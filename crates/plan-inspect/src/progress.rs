@@ -52,7 +52,7 @@ impl Progress {
         let shown = bar.clone();
         let show = move || {
             if waited.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                interrupt::clears(&shown);
+                interrupt::register_bar(&shown);
                 shown.set_draw_target(ProgressDrawTarget::stderr());
                 shown.enable_steady_tick(TICK);
             }

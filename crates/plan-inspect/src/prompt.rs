@@ -103,24 +103,24 @@ impl Figures {
 
     /// Describes the events of this prompt: over budget, compaction, cache break and lost reasoning. Without
     /// such an event, it reports the number of dropped messages.
-    pub(crate) fn said(&self, before: Option<&Self>) -> String {
-        let mut said = Vec::new();
+    pub(crate) fn change_text(&self, before: Option<&Self>) -> String {
+        let mut changes = Vec::new();
         if self.over > 0 {
-            said.push(format!("over budget by {}", report::grouped(self.over)));
+            changes.push(format!("over budget by {}", report::grouped(self.over)));
         }
         if self.is_compacted_since(before) {
-            said.push(format!("compacted #{}", self.compactions));
+            changes.push(format!("compacted #{}", self.compactions));
         }
         if let (Some(at), Some(cause)) = (&self.differs_from, self.cause) {
-            said.push(format!("cache break at {}: {cause}", report::brief(at)));
+            changes.push(format!("cache break at {}: {cause}", report::brief(at)));
         }
         if self.thoughts_lost > before.map_or(0, |before| before.thoughts_lost) {
             let thoughts = if self.thoughts_lost == 1 { "thought" } else { "thoughts" };
-            said.push(format!("{} {thoughts} lost", report::grouped(self.thoughts_lost)));
+            changes.push(format!("{} {thoughts} lost", report::grouped(self.thoughts_lost)));
         }
-        if said.is_empty() && self.without_room > 0 {
-            said.push(format!("{} dropped (budget)", report::grouped(self.without_room)));
+        if changes.is_empty() && self.without_room > 0 {
+            changes.push(format!("{} dropped (budget)", report::grouped(self.without_room)));
         }
-        said.join(", ")
+        changes.join(", ")
     }
 }

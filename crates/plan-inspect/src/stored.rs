@@ -7,7 +7,7 @@ use context_window_store::{ListOptions, SessionStore, SessionSummary};
 use std::path::Path;
 
 /// The maximum number of ids that an error names.
-const SOME: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// A store that is open for reading.
 #[derive(Debug)]
@@ -81,8 +81,9 @@ impl Stored {
             [only] => Ok(only.id.clone()),
             [] => bail!("{} holds no sessions yet; `plan-inspect store import` brings some", self.name),
             several => {
-                let ids: Vec<String> = several.iter().take(SOME).map(|one| report::brief(&one.id)).collect();
-                let more = if several.len() > SOME { ", ..." } else { "" };
+                let ids: Vec<String> =
+                    several.iter().take(MAX_LISTED).map(|one| report::brief(&one.id)).collect();
+                let more = if several.len() > MAX_LISTED { ", ..." } else { "" };
                 let count = report::grouped(several.len() as u64);
                 Err(anyhow!(
                     "{} holds {count} sessions; choose one by --id: {}{more}",

@@ -11,19 +11,19 @@ use context_window_report as report;
 /// The maximum number of messages and documents for explanations. Each explanation plans the prompt at other
 /// budgets, so the cost grows with all items.
 #[cfg(feature = "html")]
-const EXPLAINED: usize = 3_000;
+const MAX_EXPLAINED: usize = 3_000;
 
 /// The limit for the planning work of a slider: the number of rows of all its plans together. `CHANGES` is
 /// the minimum and maximum number of budget changes on either side of the present budget. Each change needs
 /// one plan.
 #[cfg(feature = "html")]
-const ROWS_PLANNED: usize = 300_000;
+const MAX_PLANNED_ROWS: usize = 300_000;
 #[cfg(feature = "html")]
 const CHANGES: [usize; 2] = [20, 1_500];
 
 /// The contents of a page in addition to the plan.
 #[cfg_attr(not(feature = "html"), allow(dead_code, reason = "only pages read it"))]
-pub(crate) struct Beside<'a> {
+pub(crate) struct PageOptions<'a> {
     pub(crate) title: String,
     pub(crate) redact: bool,
     /// The plans of earlier prompts, oldest first. `first` is the number of the first one.
@@ -38,7 +38,7 @@ pub(crate) fn render_page(
     _: &Prepared,
     _: &PlanRequest<'_>,
     _: &ContextPlan,
-    _: Beside<'_>,
+    _: PageOptions<'_>,
 ) -> Result<String> {
     crate::missing_feature::fail("--format html", "html")
 }
@@ -48,30 +48,30 @@ pub(crate) fn render_page(
     prepared: &Prepared,
     request: &PlanRequest<'_>,
     plan: &ContextPlan,
-    beside: Beside<'_>,
+    options: PageOptions<'_>,
 ) -> Result<String> {
     let session = &prepared.session;
     let explainer = prepared.manager.explainer(request);
-    let small = session.log.messages().len() + session.rag.len() <= EXPLAINED;
+    let small = session.log.messages().len() + session.rag.len() <= MAX_EXPLAINED;
     let explanations = if small { explainer.explain_all()? } else { Vec::new() };
     if !small {
         stderr::note(&format!(
             "more than {} messages and documents: the page has no explanations, `plan-inspect explain` has",
-            report::grouped(EXPLAINED as u64)
+            report::grouped(MAX_EXPLAINED as u64)
         ));
     }
     // Larger plans get fewer changes, so that the work stays bounded.
     let rows = plan.included.len() + plan.excluded.len();
-    let map = explainer.budget_map((ROWS_PLANNED / rows.max(1)).clamp(CHANGES[0], CHANGES[1]))?;
+    let map = explainer.budget_map((MAX_PLANNED_ROWS / rows.max(1)).clamp(CHANGES[0], CHANGES[1]))?;
     let page = report::html(plan)
         .with_request(request)
         .with_explanations(&explanations)
         .with_budget_map(&map)
         .with_model(&prepared.model)
-        .with_terms(beside.terms)
-        .with_title(beside.title)
-        .with_earlier(beside.earlier)
-        .with_first_number(beside.first)
-        .with_redaction(beside.redact);
+        .with_terms(options.terms)
+        .with_title(options.title)
+        .with_earlier(options.earlier)
+        .with_first_number(options.first)
+        .with_redaction(options.redact);
     Ok(page.render()?)
 }

@@ -4,7 +4,7 @@ use context_window_report as report;
 use unicode_width::UnicodeWidthStr;
 
 /// The maximum indent of a continuation line, in columns.
-const FARTHEST: usize = 20;
+const MAX_INDENT: usize = 20;
 
 /// Wraps the lines of a text that are longer than `limit` columns. A continuation line is indented to the
 /// first word after the label, if the line has a label.
@@ -30,7 +30,7 @@ fn words(line: &str) -> usize {
     let start = line.len() - line.trim_start().len();
     let label = line[start..].find("  ").map(|at| start + at);
     let behind = label.map(|at| line.len() - line[at..].trim_start().len());
-    behind.filter(|at| line[..*at].width() <= FARTHEST).unwrap_or(start)
+    behind.filter(|at| line[..*at].width() <= MAX_INDENT).unwrap_or(start)
 }
 
 #[cfg(test)]

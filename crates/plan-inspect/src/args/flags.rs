@@ -86,12 +86,12 @@ pub(crate) struct Terms {
 impl Terms {
     /// Returns the files that the terms read: options, models, tokenizers, and the files next to tokenizers.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
-        const BESIDE: [&str; 3] = ["tokenizer.json", "chat_template.jinja", "tokenizer_config.json"];
+        const TOKENIZER_FILES: [&str; 3] = ["tokenizer.json", "chat_template.jinja", "tokenizer_config.json"];
         let of_options = &self.options.config()?.config.default_model.tokenizer;
         let named = self.target.tokenizer.iter().chain([of_options]).chain(self.models.tokenizers()?);
         let tokenizers = named.flat_map(|name| {
             let path = PathBuf::from(name);
-            let beside = BESIDE.map(|name| path.with_file_name(name));
+            let beside = TOKENIZER_FILES.map(|name| path.with_file_name(name));
             // Built-in tokenizers have a name but no files.
             let beside = beside.into_iter().filter(|_| path.is_file()).collect::<Vec<_>>();
             [path].into_iter().chain(beside)

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     };
     let summary = args.summary.as_deref().map(input::text).transpose()?;
     let summary = summary.as_ref().map(|(_, text)| &**text);
-    let compacted = Compacted::by(&prepared, job, summary)?;
+    let compacted = Compacted::from_job(&prepared, job, summary)?;
     if let Some(why) = compacted.refusal() {
         return refused(args, why);
     }
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
         stderr::note(&format!("written to {}", path.display()));
     }
     print(&text)?;
-    prepared.hint();
+    prepared.report_hints();
     Ok(ExitCode::SUCCESS)
 }
 

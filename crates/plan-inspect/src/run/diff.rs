@@ -35,10 +35,10 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
         DiffFormat::Html => page(args, &diff, &plans)?,
         DiffFormat::Markdown => markdown(&diff, &plans),
     })?;
-    before.hint();
-    before.say_of_the_model();
-    after.hint();
-    after.say_of_the_model();
+    before.report_hints();
+    before.report_model();
+    after.report_hints();
+    after.report_model();
     let failures: Vec<String> = args.fail_on.iter().filter_map(|on| failure(*on, &diff, &plans)).collect();
     for failure in &failures {
         stderr::note(&format!("failed: {failure}"));

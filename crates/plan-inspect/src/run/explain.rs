@@ -52,8 +52,8 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     };
     drop(shown);
     print(&text)?;
-    prepared.hint();
-    prepared.say_of_the_model();
+    prepared.report_hints();
+    prepared.report_model();
     Ok(ExitCode::SUCCESS)
 }
 

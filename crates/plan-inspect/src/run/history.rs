@@ -5,7 +5,7 @@ use crate::{
     args::{History, HistoryFormat, Screen},
     input, json,
     message_text::{lines, shown},
-    prepared::say_ignored,
+    prepared::report_ignored,
 };
 use anyhow::Result;
 use context_window::{Conversation, conversation::HistoryRow};
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &History, screen: &Screen) -> Result<ExitCode> {
         HistoryFormat::Markdown => report::history(&session.log).to_string(),
         HistoryFormat::Json => json(&session.log)?,
     })?;
-    say_ignored(&session);
+    report_ignored(&session);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -72,8 +72,8 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
                 }
             }
             HistoryRow::Rewound(id) => {
-                let said = format!("Rewound to before {}", report::brief(id.as_str()));
-                text.push_str(&paint("1;36", &rule(&said, width)));
+                let title = format!("Rewound to before {}", report::brief(id.as_str()));
+                text.push_str(&paint("1;36", &rule(&title, width)));
             }
             HistoryRow::CompactionUndone(number) => {
                 text.push_str(&paint("1;36", &rule(&format!("Compaction #{number} undone"), width)));
@@ -84,9 +84,9 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
 }
 
 /// Returns a marker as a line across the page.
-fn rule(said: &str, width: usize) -> String {
-    let rest = width.saturating_sub(said.width() + 5);
-    report::cut(&format!("── {said} {}", "─".repeat(rest)), width)
+fn rule(title: &str, width: usize) -> String {
+    let rest = width.saturating_sub(title.width() + 5);
+    report::cut(&format!("── {title} {}", "─".repeat(rest)), width)
 }
 
 fn json(log: &Conversation) -> Result<String> {

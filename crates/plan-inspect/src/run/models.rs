@@ -109,7 +109,7 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
 
 fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
     // The output is checked first, so a wrong path fails before the catalogue is read.
-    let to = Outputs::beside([file]).claim("--output", output)?;
+    let to = Outputs::for_inputs([file]).claim("--output", output)?;
     let (name, text) = input::text(file)?;
     let registry = Registry::built_in()?.import(&text, &name, date)?;
     let name = report::printable(&name);

@@ -10,7 +10,7 @@ use crate::{
     prepared::Prepared,
     stderr, stored,
     table::{Align, Table},
-    web_page::{self, Beside},
+    web_page::{self, PageOptions},
 };
 use anyhow::{Result, bail};
 use context_window::{
@@ -30,11 +30,11 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     if args.redact && args.format != Format::Html {
         bail!("--redact needs --format html");
     }
-    let mut outputs = Outputs::beside(args.request.files()?);
+    let mut outputs = Outputs::for_inputs(args.request.files()?);
     let output = outputs.claim("--output", args.output.as_deref())?;
     // The new anchor can replace the previous one in the same file.
     let previous = args.request.previous.as_deref();
-    let anchor = outputs.claim_over("--save-anchor", args.save_anchor.as_deref(), previous)?;
+    let anchor = outputs.claim_replacing("--save-anchor", args.save_anchor.as_deref(), previous)?;
     let prepared = Prepared::read(&args.request)?;
     let request = prepared.request();
     // JSON and request bodies are read by programs, for which bounds are enough.
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let text = match args.format {
         Format::Text => {
             let colour = if args.output.is_some() { screen.colour_in_file() } else { screen.colour() };
-            let rows = if args.all { usize::MAX } else { FOLDED_FROM };
+            let rows = if args.all { usize::MAX } else { MAX_LISTED_ROWS };
             // Advice tries a compaction, which counts all texts, so it is limited to small sessions.
             let is_tried = args.certainty.in_full(prepared.bytes());
             let advice = if is_tried { prepared.manager.explainer(&request).advice(&plan)? } else { None };
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
             text.with_top(args.top).with_rows(rows).with_grid(args.grid).to_string()
         }
         Format::Markdown => report::markdown(&plan).to_string(),
-        Format::Json => json::inert(&plan.to_json()) + "\n",
+        Format::Json => json::escape_control(&plan.to_json()) + "\n",
         Format::Messages => messages(&plan, model, args.breakpoints)?,
         Format::Html => page(args, &prepared, &request, &plan)?,
     };
@@ -63,17 +63,19 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     match output {
         Some(output) => output.save(&text)?,
         // A file or a program gets the exact text, only a terminal gets the safe one.
-        None if is_text_for_a_model(args, model) && io::stdout().is_terminal() => print(&shown(&text))?,
+        None if is_text_for_a_model(args, model) && io::stdout().is_terminal() => {
+            print(&printable_text(&text))?
+        }
         None => print(&text)?,
     }
     if args.breakpoints {
         // Texts of the session can contain the key of a mark, so the marks are the difference.
         let unmarked = messages(&plan, model, false)?;
-        say_breakpoints(args.format, marks(&text).saturating_sub(marks(&unmarked)));
+        report_breakpoints(args.format, marks(&text).saturating_sub(marks(&unmarked)));
     }
-    prepared.hint();
+    prepared.report_hints();
     if args.format == Format::Messages {
-        say_beside(&plan);
+        report_notices(&plan);
     }
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
 }
@@ -130,7 +132,7 @@ fn seconds(updated: &str) -> String {
 }
 
 /// The number of rows of a list that are shown without `--all`.
-const FOLDED_FROM: usize = 60;
+const MAX_LISTED_ROWS: usize = 60;
 
 /// Renders the plan as a web page.
 fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &ContextPlan) -> Result<String> {
@@ -142,7 +144,7 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
         prepared,
         request,
         plan,
-        Beside { title, redact: args.redact, earlier: &[], first: 1, terms: CostTerms::default() },
+        PageOptions { title, redact: args.redact, earlier: &[], first: 1, terms: CostTerms::default() },
     )
 }
 
@@ -162,7 +164,7 @@ fn has_template(_: &Model) -> bool {
 }
 
 /// Makes a text safe to print to a terminal, line by line (control characters, rule V3).
-fn shown(text: &str) -> String {
+fn printable_text(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| match line.strip_suffix('\n') {
             Some(line) => message_text::shown(line) + "\n",
@@ -188,7 +190,7 @@ fn marks(body: &str) -> usize {
 }
 
 /// Prints the number of breakpoints on standard error, even if there are none.
-fn say_breakpoints(format: Format, marks: usize) {
+fn report_breakpoints(format: Format, marks: usize) {
     let said = match (format, marks) {
         (Format::Messages, 0) => {
             "none: the provider takes none, or the prompt is below the minimum of its cache".into()
@@ -200,7 +202,7 @@ fn say_breakpoints(format: Format, marks: usize) {
 }
 
 /// Prints the parts of a plan that a request body cannot contain: overflow and notices.
-fn say_beside(plan: &ContextPlan) {
+fn report_notices(plan: &ContextPlan) {
     if let Some(overflow) = &plan.overflow {
         let over = report::grouped(overflow.tokens);
         stderr::note(&format!("over budget by {over} tokens; the text report lists fixes"));

@@ -14,7 +14,7 @@ use serde_json::json;
 use std::process::ExitCode;
 
 /// The number of lines in the list without `--all`.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 pub(crate) fn run(args: &Repair, screen: &Screen) -> Result<ExitCode> {
     if stored::address(&args.log).is_some() || args.log.as_os_str() == "-" {
@@ -95,7 +95,7 @@ fn lost_rows(damage: &LogDamage, all: bool, screen: &Screen) -> String {
     let columns =
         [("line", Align::Right), ("bytes", Align::Right), ("record", Align::Right), ("text", Align::Left)];
     let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
-    let listed = if all { damage.lost.len() } else { LISTED };
+    let listed = if all { damage.lost.len() } else { MAX_LISTED };
     for lost in damage.lost.iter().take(listed) {
         let no_record = if damage.detail.is_some() { "damaged" } else { "unfinished" };
         let record = lost.record.map_or_else(|| no_record.into(), |record| record.to_string());

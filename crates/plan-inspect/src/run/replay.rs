@@ -10,7 +10,7 @@ use crate::{
     prompt::Figures,
     stored::{self, Stored},
     table::{Align, Table, Tone},
-    web_page::{self, Beside},
+    web_page::{self, PageOptions},
 };
 use anyhow::{Context, Result, bail};
 use context_window::{Role, analysis::Step};
@@ -27,14 +27,14 @@ use std::{
 };
 
 /// The maximum number of earlier prompts on a page.
-const ON_A_PAGE: usize = 1_000;
+const MAX_PAGE_PROMPTS: usize = 1_000;
 
 /// The maximum number of rows of all planned prompts of a session, unless `--newest` is given. Planning them
 /// takes less than a minute.
 ///
 /// A prompt has a row for each of its messages. In a long conversation that fits its budget, the total number
 /// of rows is therefore quadratic in its length.
-const MOST_ROWS: u64 = 100_000_000;
+const MAX_ROWS: u64 = 100_000_000;
 
 /// A line of the JSON output.
 #[derive(Serialize)]
@@ -135,7 +135,7 @@ impl Sums {
 }
 
 /// The prompts of one session.
-struct Played {
+struct ReplayedSession {
     session: String,
     /// The number of oldest prompts that were not planned, because all prompts together have too many rows.
     not_examined: usize,
@@ -145,7 +145,7 @@ struct Played {
 
 pub(crate) fn run(args: &Replay, screen: &Screen) -> Result<ExitCode> {
     let read = args.files.iter().cloned().chain(args.terms.files()?);
-    let output = Outputs::beside(read).claim("--output", args.output.as_deref())?;
+    let output = Outputs::for_inputs(read).claim("--output", args.output.as_deref())?;
     let text = match args.format {
         ReplayFormat::Html => page(args)?,
         _ => figures(args, screen)?,
@@ -159,7 +159,7 @@ pub(crate) fn run(args: &Replay, screen: &Screen) -> Result<ExitCode> {
 
 /// Returns the figures of every prompt of every session.
 fn figures(args: &Replay, screen: &Screen) -> Result<String> {
-    let played = play_all(args, sessions(args)?)?;
+    let played = replay_all(args, sessions(args)?)?;
     let whole = played.iter().fold(Sums::default(), |sums, one| sums.add(&one.sums));
     match args.format {
         ReplayFormat::Json => json(&played, &whole),
@@ -168,7 +168,7 @@ fn figures(args: &Replay, screen: &Screen) -> Result<String> {
 }
 
 /// A requested session.
-enum Asked<'a> {
+enum SessionSource<'a> {
     Read(Box<Session>),
     /// A session in a store, by its id. It is read only when it is replayed, because all sessions of a store
     /// may not fit into memory.
@@ -178,7 +178,7 @@ enum Asked<'a> {
     },
 }
 
-impl Asked<'_> {
+impl SessionSource<'_> {
     /// Loads the session. `open` keeps the last used store open.
     fn session(self, open: &mut Option<(String, Stored)>) -> Result<Session> {
         let (address, id) = match self {
@@ -194,7 +194,7 @@ impl Asked<'_> {
 }
 
 /// Returns the requested sessions, each with a name.
-fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
+fn sessions(args: &Replay) -> Result<Vec<(String, SessionSource<'_>)>> {
     let mut all = Vec::new();
     for path in &args.files {
         if let Some(address) = stored::address(path) {
@@ -202,13 +202,13 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
                 Some(id) => vec![id.clone()],
                 None => Stored::open(address)?.summaries()?.into_iter().map(|one| one.id).collect(),
             };
-            all.extend(ids.into_iter().map(|id| (id.clone(), Asked::Stored { address, id })));
+            all.extend(ids.into_iter().map(|id| (id.clone(), SessionSource::Stored { address, id })));
             continue;
         }
         let file = input::file(path, args.reading.options())?;
         let short = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy().into_owned());
         if let Some(id) = &args.id {
-            all.push((id.clone(), Asked::Read(Box::new(file.session(Some(id))?))));
+            all.push((id.clone(), SessionSource::Read(Box::new(file.session(Some(id))?))));
             continue;
         }
         let ids: Vec<String> = file.ids().collect();
@@ -218,7 +218,7 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
                 Some(id) if ids.len() > 1 => id.clone(),
                 _ => short.clone(),
             };
-            all.push((name.clone(), Asked::Read(Box::new(session?))));
+            all.push((name.clone(), SessionSource::Read(Box::new(session?))));
         }
     }
     Ok(all)
@@ -226,7 +226,7 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
 
 /// Replays the sessions in parallel, with one thread per core. The result has the order of the sessions. If
 /// several fail, the error is that of the first one.
-fn play_all(args: &Replay, sessions: Vec<(String, Asked<'_>)>) -> Result<Vec<Played>> {
+fn replay_all(args: &Replay, sessions: Vec<(String, SessionSource<'_>)>) -> Result<Vec<ReplayedSession>> {
     let shown = Progress::bar("replaying sessions", sessions.len());
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     // More threads than sessions would be idle.
@@ -239,12 +239,12 @@ fn play_all(args: &Replay, sessions: Vec<(String, Asked<'_>)>) -> Result<Vec<Pla
             // others.
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((at, (name, asked))) = next else { return played };
-            let one = asked.session(&mut open).and_then(|session| play(args, &name, session));
+            let one = asked.session(&mut open).and_then(|session| replay_one(args, &name, session));
             played.push((at, one.with_context(|| name.clone())));
             shown.step();
         }
     };
-    let mut played: Vec<(usize, Result<Played>)> = thread::scope(|scope| {
+    let mut played: Vec<(usize, Result<ReplayedSession>)> = thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         let played = workers.into_iter().flat_map(|worker| match worker.join() {
             Ok(played) => played,
@@ -258,7 +258,7 @@ fn play_all(args: &Replay, sessions: Vec<(String, Asked<'_>)>) -> Result<Vec<Pla
     played.into_iter().map(|(_, played)| played).collect()
 }
 
-fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
+fn replay_one(args: &Replay, name: &str, session: Session) -> Result<ReplayedSession> {
     let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
     let request = prepared.request();
     let mut prompts = Vec::new();
@@ -266,7 +266,7 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     let all = explainer.count_prompts();
     let newest = match args.newest {
         Some(newest) => newest,
-        None => prompts_within(&prepared, MOST_ROWS)?,
+        None => prompts_within(&prepared, MAX_ROWS)?,
     };
     let not_examined = if args.newest.is_none() { all - newest.min(all) } else { 0 };
     for step in explainer.replay_newest(newest) {
@@ -275,7 +275,7 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     // The total counts all compactions of the session, not only those of the planned prompts.
     let compactions = prepared.session.log.compactions().count() as u64;
     let sums = Sums { compactions, ..Sums::of(prompts.iter()) };
-    Ok(Played { session: name.into(), not_examined, prompts, sums })
+    Ok(ReplayedSession { session: name.into(), not_examined, prompts, sums })
 }
 
 /// Returns the number of newest prompts that have at most `most` rows together.
@@ -305,7 +305,7 @@ fn newest_within(messages: &[u64], rows: u64, most: u64) -> usize {
 }
 
 /// Formats one JSON line per prompt, then the totals.
-fn json(played: &[Played], whole: &Sums) -> Result<String> {
+fn json(played: &[ReplayedSession], whole: &Sums) -> Result<String> {
     let mut text = String::new();
     for one in played {
         for figures in &one.prompts {
@@ -340,7 +340,7 @@ fn json(played: &[Played], whole: &Sums) -> Result<String> {
 }
 
 /// Returns the number of prompts that were not planned.
-fn not_examined(played: &[Played]) -> usize {
+fn not_examined(played: &[ReplayedSession]) -> usize {
     played.iter().map(|one| one.not_examined).sum()
 }
 
@@ -355,7 +355,7 @@ fn percent(part: u128, whole: u128) -> String {
     if whole == 0 { "-".into() } else { report::percent(part, whole) }
 }
 
-fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
+fn text(played: &[ReplayedSession], whole: &Sums, screen: &Screen) -> Result<String> {
     let mut text = match played {
         [only] => prompts(only, screen),
         several => one_line_each(several, screen),
@@ -384,8 +384,8 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
     let colour = screen.colour();
     if let earlier @ 1.. = not_examined(played) {
         let prompts = counted(earlier as u64, "earlier prompt", "earlier prompts");
-        let said = format!("{prompts} not examined: they have too many rows; --newest N plans N prompts");
-        writeln!(text, "{}", Tone::Warning.paint(&said, colour))?;
+        let note = format!("{prompts} not examined: they have too many rows; --newest N plans N prompts");
+        writeln!(text, "{}", Tone::Warning.paint(&note, colour))?;
     }
     if whole.breaks == 0 {
         writeln!(text, "no cache breaks")?;
@@ -398,8 +398,8 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
         };
         let breaks = counted(whole.breaks, "cache break", "cache breaks");
         let again = report::grouped(whole.sent_again);
-        let said = format!("{breaks} sent {again} tokens again{cost}: {causes}");
-        writeln!(text, "{}", Tone::Warning.paint(&said, colour))?;
+        let note = format!("{breaks} sent {again} tokens again{cost}: {causes}");
+        writeln!(text, "{}", Tone::Warning.paint(&note, colour))?;
     }
     let sent = report::grouped(u64::try_from(whole.tokens).unwrap_or(u64::MAX));
     writeln!(text, "sent {sent} tokens{}", money(whole))?;
@@ -418,13 +418,13 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
 
 /// Describes the cost of the input of all prompts. Returns an empty string without a price.
 fn money(sums: &Sums) -> String {
-    let said = |(cost, uncached): (u64, u64)| {
+    let note = |(cost, uncached): (u64, u64)| {
         format!(": {} for input, {} without a cache", report::dollars(cost), report::dollars(uncached))
     };
-    sums.cost.map(said).unwrap_or_default()
+    sums.cost.map(cost_text).unwrap_or_default()
 }
 
-fn prompts(played: &Played, screen: &Screen) -> String {
+fn prompts(played: &ReplayedSession, screen: &Screen) -> String {
     let mut table = Table::new(&[
         ("prompt", Align::Right),
         ("turn", Align::Right),
@@ -437,7 +437,7 @@ fn prompts(played: &Played, screen: &Screen) -> String {
     ]);
     let mut before = None;
     for prompt in &played.prompts {
-        let (said, earlier) = (prompt.said(before), before);
+        let (change, earlier) = (prompt.change_text(before), before);
         before = Some(prompt);
         let tone = match () {
             () if prompt.over > 0 => Tone::Alarm,
@@ -454,14 +454,14 @@ fn prompts(played: &Played, screen: &Screen) -> String {
                 prompt.reused.map_or_else(|| "-".into(), report::grouped),
                 report::grouped(prompt.new_tokens()),
                 prompt.cost.map_or_else(|| "-".into(), |cost| report::dollars(cost.billionths)),
-                said,
+                change,
             ],
         );
     }
     table.within(screen.limit()).in_colour(screen.colour()).to_string()
 }
 
-fn one_line_each(played: &[Played], screen: &Screen) -> String {
+fn one_line_each(played: &[ReplayedSession], screen: &Screen) -> String {
     let mut table = Table::new(&[
         ("session", Align::Left),
         ("prompts", Align::Right),
@@ -470,7 +470,7 @@ fn one_line_each(played: &[Played], screen: &Screen) -> String {
         ("largest", Align::Right),
         ("prefix kept", Align::Right),
     ]);
-    for Played { session, sums, .. } in played {
+    for ReplayedSession { session, sums, .. } in played {
         table.row([
             report::brief(session),
             report::grouped(sums.plans),
@@ -491,7 +491,7 @@ fn page(args: &Replay) -> Result<String> {
     };
     let prepared = Prepared::new(asked.session(&mut None)?, &args.terms, args.terms.target.model.as_deref())?;
     let request = prepared.request();
-    let newest = args.newest.unwrap_or(ON_A_PAGE).min(ON_A_PAGE);
+    let newest = args.newest.unwrap_or(MAX_PAGE_PROMPTS).min(MAX_PAGE_PROMPTS);
     let shown = Progress::spinner("replaying");
     let steps: Result<Vec<Step>, _> = prepared.manager.explainer(&request).replay_newest(newest).collect();
     let steps = steps?;
@@ -501,7 +501,7 @@ fn page(args: &Replay) -> Result<String> {
     let mut plans: Vec<_> = steps.into_iter().map(|step| step.plan).collect();
     let last = plans.pop().context("replay: a session has at least one prompt")?;
     let beside =
-        Beside { title: name, redact: args.redact, earlier: &plans, first, terms: args.costs.terms() };
+        PageOptions { title: name, redact: args.redact, earlier: &plans, first, terms: args.costs.terms() };
     web_page::render_page(&prepared, &request, &last, beside)
 }
 

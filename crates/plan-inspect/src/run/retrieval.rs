@@ -29,8 +29,8 @@ pub(crate) fn run(args: &Retrieval, screen: &Screen) -> Result<ExitCode> {
             json::indented(&object)?
         }
     })?;
-    prepared.hint();
-    prepared.say_of_the_model();
+    prepared.report_hints();
+    prepared.report_model();
     Ok(ExitCode::SUCCESS)
 }
 

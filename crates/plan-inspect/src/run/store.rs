@@ -4,7 +4,7 @@ use crate::{
     args::{DataFormat, Reading, Screen, StoreCommand},
     input, json,
     output::{self, Outputs},
-    prepared::say_ignored,
+    prepared::report_ignored,
     progress::Progress,
     stderr,
     stdout::print,
@@ -94,7 +94,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
         // Each session is written in its own transaction.
         let written = store.import(id, &session.log);
         entries += written.with_context(|| format!("{done} of {} sessions were imported", new.len()))?;
-        say_ignored(session);
+        report_ignored(session);
         shown.step();
     }
     drop(shown);
@@ -155,7 +155,7 @@ fn holds_more(session: &Session) -> bool {
 
 /// Exports a session as a log on disk.
 fn export(address: &str, id: Option<&str>, file: &Path) -> Result<ExitCode> {
-    let mut outputs = Outputs::beside([Path::new(address)]);
+    let mut outputs = Outputs::for_inputs([Path::new(address)]);
     // The check prevents overwriting the file of the store itself.
     outputs.claim("FILE", Some(file))?;
     if file.exists() {

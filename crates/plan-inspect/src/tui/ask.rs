@@ -34,12 +34,12 @@ pub(crate) enum At {
     /// The session's next prompt, as `plan-inspect plan` plans it.
     Now,
     /// An earlier prompt, as the replay planned it.
-    Past(Arc<Past>),
+    Earlier(Arc<EarlierState>),
 }
 
 /// The position of an earlier prompt in the log, with the prompt before it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Past {
+pub(crate) struct EarlierState {
     /// The number of messages before the prompt.
     pub(crate) messages: usize,
     /// The prompt before it: its number of messages, and the anchor that it was planned with.
@@ -93,7 +93,7 @@ pub(crate) enum Answer {
     },
     Step {
         epoch: u64,
-        mark: Box<Mark>,
+        mark: Box<PromptMark>,
     },
     Replayed {
         epoch: u64,
@@ -126,7 +126,7 @@ pub(crate) struct Offer {
 
 /// A prompt of the timeline.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Mark {
+pub(crate) struct PromptMark {
     pub(crate) figures: Figures,
     /// The tokens by kind, with tool results as one kind.
     pub(crate) kinds: Vec<(Kind, u64)>,
@@ -134,7 +134,7 @@ pub(crate) struct Mark {
     pub(crate) anchor: Anchor,
 }
 
-impl Mark {
+impl PromptMark {
     pub(crate) fn from_step(step: &Step, model: &Model) -> Self {
         let mut anchor = step.plan.anchor();
         // The sent items are as large as a prompt, and there can be 1,000 marks.
@@ -150,28 +150,28 @@ impl Mark {
 pub(crate) fn answer(subject: &Arc<Subject>, question: &Question) -> Option<Answer> {
     Some(match question {
         Question::Plan { ticket, at, what_if } => {
-            Answer::Planned { ticket: *ticket, answer: planned(subject, at, what_if).map_err(said) }
+            Answer::Planned { ticket: *ticket, answer: planned(subject, at, what_if).map_err(error_text) }
         }
         Question::List { ticket, at, what_if } => {
-            let answer = asked(subject, at, what_if, |manager, request| {
+            let answer = with_request(subject, at, what_if, |manager, request| {
                 let request = request.clone().with_excluded_messages();
                 let request = if subject.exact { request.with_excluded_counts() } else { request };
                 Ok(Arc::new(manager.build_plan(&request)?))
             });
-            Answer::Listed { ticket: *ticket, answer: answer.map_err(said) }
+            Answer::Listed { ticket: *ticket, answer: answer.map_err(error_text) }
         }
         Question::Explain { ticket, at, what_if, id } => {
-            let answer = asked(subject, at, what_if, |manager, request| {
+            let answer = with_request(subject, at, what_if, |manager, request| {
                 Ok(report::explanation(&manager.explainer(request).explain(id)?).to_string())
             });
-            Answer::Explained { ticket: *ticket, id: id.clone(), answer: answer.map_err(said) }
+            Answer::Explained { ticket: *ticket, id: id.clone(), answer: answer.map_err(error_text) }
         }
         Question::Compare { ticket, from, to } => {
             let answer = compared(subject, from.as_ref(), to);
-            Answer::Compared { ticket: *ticket, answer: answer.map_err(said) }
+            Answer::Compared { ticket: *ticket, answer: answer.map_err(error_text) }
         }
         Question::Compact { action, what_if } => {
-            let answer = offered(subject, *action, what_if).map_err(said);
+            let answer = offer_for(subject, *action, what_if).map_err(error_text);
             Answer::Offered { of: subject.clone(), action: *action, answer }
         }
         Question::Replay { .. } => return None,
@@ -179,14 +179,14 @@ pub(crate) fn answer(subject: &Arc<Subject>, question: &Question) -> Option<Answ
 }
 
 /// Previews a compaction of the present conversation. Returns `None` if there is nothing to compact.
-fn offered(subject: &Subject, action: BannerAction, what_if: &WhatIf) -> Result<Option<Offer>> {
+fn offer_for(subject: &Subject, action: BannerAction, what_if: &WhatIf) -> Result<Option<Offer>> {
     let prepared = subject.prepared.clone().budget(what_if.budget());
     let compactor = prepared.manager.compactor();
     let state = compactor.state(&prepared.request())?;
     let compacted = match action {
         BannerAction::StartFresh => Compacted::fresh(&prepared)?,
         _ => match compactor.now(&prepared.request())? {
-            Some(job) => Some(Compacted::by(&prepared, job, None)?),
+            Some(job) => Some(Compacted::from_job(&prepared, job, None)?),
             None => None,
         },
     };
@@ -202,19 +202,19 @@ fn offered(subject: &Subject, action: BannerAction, what_if: &WhatIf) -> Result<
 
 /// Converts an error to one printable line.
 #[expect(clippy::needless_pass_by_value, reason = "as map_err hands it")]
-fn said(error: anyhow::Error) -> String {
+fn error_text(error: anyhow::Error) -> String {
     report::printable(&format!("{error:#}").replace('\n', " "))
 }
 
 /// Calls `ask` with the manager and the request for a prompt, with the tried changes applied.
-fn asked<T>(
+fn with_request<T>(
     subject: &Subject,
     at: &At,
     what_if: &WhatIf,
     ask: impl FnOnce(&ContextWindowManager, &PlanRequest<'_>) -> Result<T>,
 ) -> Result<T> {
     let prepared = &subject.prepared;
-    let At::Past(past) = at else {
+    let At::Earlier(past) = at else {
         return what_if.apply_to_request(&prepared.request(), |request| ask(&prepared.manager, request));
     };
     let mut session = as_of(&prepared.session, past.messages);
@@ -245,7 +245,7 @@ fn as_of(session: &Session, messages: usize) -> Session {
 /// Plans a prompt with and without the tried changes.
 fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
     let build = |what_if: &WhatIf, exact: bool| {
-        asked(subject, at, what_if, |manager, request| {
+        with_request(subject, at, what_if, |manager, request| {
             let counted = if exact { request.clone().with_excluded_counts() } else { request.clone() };
             Ok(Arc::new(manager.build_plan(&counted)?))
         })
@@ -259,15 +259,15 @@ fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
         if what_if.is_empty() { WhatIfEffect::default() } else { WhatIfEffect::between(&base, &plan) };
     let past = match at {
         At::Now => None,
-        At::Past(past) => Some(Arc::new(subject.session().log.as_of(past.messages))),
+        At::Earlier(past) => Some(Arc::new(subject.session().log.as_of(past.messages))),
     };
     Ok(Planned { plan, base, fingerprint, effect, past })
 }
 
 /// Compares two plans. Returns an error if there is nothing to compare with.
 fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -> Result<Diff> {
-    asked(subject, &to.0, &to.1, |manager, after| match (from, &subject.against) {
-        (Some((at, what_if)), _) => asked(subject, at, what_if, |before_manager, before| {
+    with_request(subject, &to.0, &to.1, |manager, after| match (from, &subject.against) {
+        (Some((at, what_if)), _) => with_request(subject, at, what_if, |before_manager, before| {
             Ok(Diff::between(&before_manager.explainer(before), &manager.explainer(after))?)
         }),
         (None, Some(other)) => {
@@ -281,21 +281,21 @@ fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -
 #[derive(Debug)]
 pub(crate) struct Asker {
     questions: Sender<(Arc<Subject>, Question)>,
-    happenings: Sender<Event>,
+    events: Sender<Event>,
     /// The epoch of the current replay. Replays of older epochs stop.
     epoch: Arc<AtomicU64>,
 }
 
 impl Asker {
     /// Starts the worker thread, and a thread that watches the session file if `follow` is set.
-    pub(crate) fn start(happenings: &Sender<Event>, follow: Option<Tui>) -> Self {
+    pub(crate) fn start(events: &Sender<Event>, follow: Option<Tui>) -> Self {
         let (questions, queue) = mpsc::channel::<(Arc<Subject>, Question)>();
-        let answers = Guard(happenings.clone());
+        let answers = Guard(events.clone());
         thread::spawn(move || {
             let answers = answers;
             while let Ok(first) = queue.recv() {
                 // All waiting questions are taken at once, so that outdated ones can be dropped.
-                for (subject, question) in newest(std::iter::once(first).chain(queue.try_iter())) {
+                for (subject, question) in newest_questions(std::iter::once(first).chain(queue.try_iter())) {
                     if let Some(answer) = answer(&subject, &question) {
                         let _ = answers.0.send(Event::Answer(answer));
                     }
@@ -303,10 +303,10 @@ impl Asker {
             }
         });
         if let Some(args) = follow {
-            let answers = Guard(happenings.clone());
+            let answers = Guard(events.clone());
             thread::spawn(move || watch(&args, &answers));
         }
-        Self { questions, happenings: happenings.clone(), epoch: Arc::default() }
+        Self { questions, events: events.clone(), epoch: Arc::default() }
     }
 
     /// Sends a question to the worker thread. A replay gets its own thread, because it takes much longer.
@@ -318,8 +318,7 @@ impl Asker {
         };
         // The epoch protects no other memory, so relaxed ordering is enough.
         self.epoch.store(epoch, Ordering::Relaxed);
-        let (wanted, subject, answers) =
-            (self.epoch.clone(), subject.clone(), Guard(self.happenings.clone()));
+        let (wanted, subject, answers) = (self.epoch.clone(), subject.clone(), Guard(self.events.clone()));
         thread::spawn(move || {
             let answers = answers;
             let ask = |answer| answers.0.send(Event::Answer(answer)).is_ok();
@@ -336,10 +335,10 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
     for step in subject.prepared.manager.explainer(&request).replay_newest(NEWEST) {
         let answer = match step {
             Ok(step) => {
-                Answer::Step { epoch, mark: Box::new(Mark::from_step(&step, &subject.prepared.model)) }
+                Answer::Step { epoch, mark: Box::new(PromptMark::from_step(&step, &subject.prepared.model)) }
             }
             Err(error) => {
-                send(Answer::Replayed { epoch, failed: Some(said(error.into())) });
+                send(Answer::Replayed { epoch, failed: Some(error_text(error.into())) });
                 return;
             }
         };
@@ -351,7 +350,7 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
 }
 
 /// Returns only the last question of each kind, because the others are outdated.
-fn newest(
+fn newest_questions(
     asked: impl Iterator<Item = (Arc<Subject>, Question)>,
 ) -> impl Iterator<Item = (Arc<Subject>, Question)> {
     let mut kinds = [None, None, None, None, None];
@@ -370,14 +369,14 @@ fn newest(
 
 /// The state of a session's source, which shows if the session has grown.
 #[derive(PartialEq)]
-enum Seen {
+enum SourceState {
     /// The length and modification time of a file.
     File(Option<(u64, Option<SystemTime>)>),
     /// The number of entries of a session in a store.
     Store(Option<u64>),
 }
 
-impl Seen {
+impl SourceState {
     /// Reads the present state. `store` keeps a store open between calls.
     fn now(args: &Tui, store: &mut Option<Stored>) -> Self {
         let (path, id) = (&args.request.session, &args.request.id);
@@ -406,16 +405,16 @@ impl Seen {
 fn watch(args: &Tui, answers: &Guard) {
     const BETWEEN: Duration = Duration::from_millis(400);
     let mut store = None;
-    let mut seen = Seen::now(args, &mut store);
+    let mut last_state = SourceState::now(args, &mut store);
     loop {
         thread::sleep(BETWEEN);
-        let now = Seen::now(args, &mut store);
-        if now == seen {
+        let now = SourceState::now(args, &mut store);
+        if now == last_state {
             continue;
         }
         // The new state is kept even if the read fails. A write that is still in progress changes it again.
-        seen = now;
-        let answer = Subject::read(args).map(Arc::new).map_err(said);
+        last_state = now;
+        let answer = Subject::read(args).map(Arc::new).map_err(error_text);
         if answers.0.send(Event::Answer(Answer::Reloaded(answer))).is_err() {
             return;
         }

@@ -63,14 +63,14 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     // Without a choice, the session is read before the terminal is taken over, so that errors are printed
     // normally.
     let first = if picker.is_none() { Some(app(args, theme, Rect::default())?) } else { None };
-    let (happenings, queue) = mpsc::channel();
+    let (events, queue) = mpsc::channel();
     let mut screen = Screen::open()?;
-    terminal::listen(&happenings)?;
+    terminal::listen(&events)?;
     let chosen = match picker {
         Some(mut picker) => {
             let Rect { width, height, .. } = screen.size()?;
             // The picker was created before the size of the terminal was known.
-            picker.happens(&ratatui::crossterm::event::Event::Resize(width, height));
+            picker.handle_event(&ratatui::crossterm::event::Event::Resize(width, height));
             match picker.ask(&mut screen, &queue) {
                 Ok(Ended::Session(id)) => with_id(args, id),
                 ended => {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
             return Err(error);
         }
     };
-    let asker = Asker::start(&happenings, args.follow.then(|| args.clone()));
+    let asker = Asker::start(&events, args.follow.then(|| args.clone()));
     app.size = screen.size()?;
     app.follow = if args.follow { state::Follow::Yes } else { state::Follow::No };
     let first = app.start();
@@ -124,7 +124,7 @@ fn app(args: &Tui, theme: Theme, size: Rect) -> Result<App> {
     let saved = args.what_if.as_deref().map(|path| Saved::read(path, &subject)).transpose()?;
     let mut app = App::new(Arc::new(subject), theme, size);
     if let Some(saved) = saved {
-        app.begin_with(saved);
+        app.start_with(saved);
     }
     Ok(app)
 }
@@ -154,15 +154,15 @@ fn serve(
                 Event::Input(event) => questions.extend(update::input(app, &event)),
                 Event::Answer(answer) => questions.extend(update::answer(app, answer)),
             }
-            let mut said = Vec::new();
+            let mut messages = Vec::new();
             for order in app.effects.drain(..) {
                 match screen.carry_out(&order)? {
-                    Some(done) => said.push(done),
+                    Some(done) => messages.push(done),
                     None => return Ok(None),
                 }
             }
-            if !said.is_empty() {
-                app.note = said.join("; ");
+            if !messages.is_empty() {
+                app.note = messages.join("; ");
             }
             match queue.try_recv() {
                 Ok(next) => happening = next,

@@ -62,7 +62,7 @@ impl Picker {
             match queue.recv()? {
                 Event::Signal(signal) => return Ok(Ended::Signal(signal)),
                 Event::Broken => anyhow::bail!("an internal thread failed; see above"),
-                Event::Input(event) => match self.happens(&event) {
+                Event::Input(event) => match self.handle_event(&event) {
                     Picked::Nothing => {}
                     Picked::Session(id) => return Ok(Ended::Session(id)),
                     Picked::Quit => return Ok(Ended::Quit),
@@ -73,7 +73,7 @@ impl Picker {
     }
 
     /// Handles a terminal event.
-    pub(crate) fn happens(&mut self, event: &Input) -> Picked {
+    pub(crate) fn handle_event(&mut self, event: &Input) -> Picked {
         let page = isize::try_from(self.lines()).unwrap_or(1);
         match event {
             Input::Key(key) if key.kind != KeyEventKind::Release => return self.pressed(*key, page),

@@ -37,13 +37,13 @@ impl Script {
     pub(crate) fn press(&mut self, keys: &str) -> Result<()> {
         let mut rest = keys;
         while let Some((event, after)) = next_key(rest)? {
-            self.happens(&event);
+            self.handle_event(&event);
             rest = after;
         }
         Ok(())
     }
 
-    pub(crate) fn happens(&mut self, event: &Event) {
+    pub(crate) fn handle_event(&mut self, event: &Event) {
         let questions = update::input(&mut self.app, event);
         self.answer(questions);
         self.effects.append(&mut self.app.effects);
@@ -160,7 +160,7 @@ pub(crate) fn print_picker(
 ) -> Result<String> {
     let mut rest = keys;
     while let Some((event, after)) = next_key(rest)? {
-        match picker.happens(&event) {
+        match picker.handle_event(&event) {
             Picked::Session(id) => return open(id, after),
             Picked::Nothing | Picked::Quit => rest = after,
         }

@@ -1,7 +1,7 @@
 //! The state of the screen. Drawing depends on nothing else.
 
 use super::{
-    ask::{At, Mark, Offer, Past, Planned, Question},
+    ask::{At, EarlierState, Offer, Planned, PromptMark, Question},
     layout::Places,
     subject::Subject,
     what_if::Saved,
@@ -86,7 +86,7 @@ impl Cursor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
     /// The plan without the tried changes.
-    Untried,
+    WithoutChanges,
     /// The session of `--against`.
     Other,
     /// The previous prompt.
@@ -98,7 +98,7 @@ pub(crate) enum Comparison {
 pub(crate) enum Loadable<T> {
     /// Not requested, or there is nothing to request.
     Nothing,
-    Asked,
+    Pending,
     Answered(T),
     Failed(String),
 }
@@ -212,7 +212,7 @@ pub(crate) struct App {
     /// The requested comparison, if there are several.
     pub(crate) compared: Option<Comparison>,
     pub(crate) differences: Cursor,
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<PromptMark>,
     pub(crate) replayed: Loadable<()>,
     pub(crate) prompt: Cursor,
     pub(crate) config: Cursor,
@@ -274,7 +274,7 @@ impl App {
 
     /// Applies tried changes from a file and goes to their prompt. They can be undone like changes made
     /// with keys.
-    pub(crate) fn begin_with(&mut self, saved: Saved) {
+    pub(crate) fn start_with(&mut self, saved: Saved) {
         if saved.session != self.subject.name {
             self.note = format!("these what-if changes were made for {}", report::brief(&saved.session));
         }
@@ -288,7 +288,7 @@ impl App {
         self.epoch += 1;
         self.fix = None;
         self.marks.clear();
-        self.replayed = Loadable::Asked;
+        self.replayed = Loadable::Pending;
         vec![self.ask_for_a_plan(), Question::Replay { epoch: self.epoch }]
     }
 
@@ -297,7 +297,7 @@ impl App {
         self.ticket += 1;
         // The old plan stays on the screen until the new one arrives.
         if !matches!(self.planned, Loadable::Answered(_)) {
-            self.planned = Loadable::Asked;
+            self.planned = Loadable::Pending;
         }
         Question::Plan { ticket: self.ticket, at: self.at.clone(), what_if: self.what_if.changes().clone() }
     }
@@ -331,7 +331,7 @@ impl App {
     pub(crate) fn comparisons(&self) -> Vec<Comparison> {
         let before = self.place_of_prompt().is_some_and(|place| place > 0);
         let all = [
-            (Comparison::Untried, !self.what_if.changes().is_empty()),
+            (Comparison::WithoutChanges, !self.what_if.changes().is_empty()),
             (Comparison::Other, self.subject.against.is_some()),
             (Comparison::Before, before),
         ];
@@ -361,7 +361,7 @@ impl App {
 
     /// Changes the view. The plan view and the items view share the selected item, but each has its own
     /// order.
-    pub(crate) fn go_to(&mut self, view: View) {
+    pub(crate) fn open_view(&mut self, view: View) {
         // Changes between views without a list leave the rows as they are.
         let is_other_list = (view == View::Items) != (self.view == View::Items);
         if is_other_list {
@@ -371,7 +371,7 @@ impl App {
         }
         self.view = view;
         if is_other_list {
-            self.list_anew();
+            self.relist();
         }
     }
 
@@ -392,7 +392,7 @@ impl App {
     }
 
     /// Rebuilds the rows of the list after a change of the filter, the order or the plan.
-    pub(crate) fn list_anew(&mut self) {
+    pub(crate) fn relist(&mut self) {
         let plan = match (self.view, &self.listed, &self.planned) {
             (View::Items, Loadable::Answered(plan), _) => plan,
             (View::Items, ..) => return,
@@ -426,7 +426,7 @@ impl App {
                 .and_then(|place| self.marks.get(place))
                 .map_or_else(Anchor::default, |mark| mark.anchor.clone())
         };
-        At::Past(Arc::new(Past {
+        At::Earlier(Arc::new(EarlierState {
             messages: mark.figures.messages,
             before: before.map(|before| (before.figures.messages, anchor(place.checked_sub(2)))),
         }))
@@ -447,7 +447,7 @@ impl App {
                 Loadable::Answered(()) => self.marks.len().checked_sub(1),
                 _ => None,
             },
-            At::Past(past) => self.marks.iter().position(|mark| mark.figures.messages == past.messages),
+            At::Earlier(past) => self.marks.iter().position(|mark| mark.figures.messages == past.messages),
         }
     }
 }

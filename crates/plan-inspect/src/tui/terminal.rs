@@ -99,7 +99,7 @@ impl Screen {
 
     /// Suspends the process like Ctrl-Z in a shell, and takes the terminal over again afterwards.
     fn suspend(&mut self) -> Result<()> {
-        self.give_back()?;
+        self.restore_terminal()?;
         signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
         ratatui::crossterm::terminal::enable_raw_mode()?;
         execute!(io::stdout(), ratatui::crossterm::terminal::EnterAlternateScreen, EnableMouseCapture)?;
@@ -110,7 +110,7 @@ impl Screen {
     }
 
     /// Restores the terminal for the shell.
-    fn give_back(&mut self) -> Result<()> {
+    fn restore_terminal(&mut self) -> Result<()> {
         execute!(io::stdout(), DisableMouseCapture)?;
         ratatui::try_restore()?;
         self.terminal.show_cursor()?;
@@ -118,7 +118,7 @@ impl Screen {
     }
 
     pub(crate) fn close(mut self) -> Result<()> {
-        self.give_back()
+        self.restore_terminal()
     }
 }
 
@@ -161,10 +161,10 @@ fn write_new(
 }
 
 /// Starts threads that listen to keys, mouse and signals.
-pub(crate) fn listen(happenings: &Sender<Event>) -> Result<()> {
+pub(crate) fn listen(events: &Sender<Event>) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    let to = happenings.clone();
+    let to = events.clone();
     thread::spawn(move || {
         for signal in &mut signals {
             // The receiver is gone after the main loop has ended.
@@ -173,7 +173,7 @@ pub(crate) fn listen(happenings: &Sender<Event>) -> Result<()> {
             }
         }
     });
-    let to = happenings.clone();
+    let to = events.clone();
     thread::spawn(move || {
         // Polling avoids a blocking `read`. After a resize, drawing reads the cursor position, and keys that
         // arrive meanwhile go to a queue. A blocking `read` would not look at this queue before the next key.

@@ -148,7 +148,7 @@ fn keys_at_random_break_nothing() {
                     Event::Key(KeyEvent::from(KeyCode::Char(keys[at])))
                 }
             };
-            it.happens(&event);
+            it.handle_event(&event);
             it.buffer().unwrap();
             let app = &it.app;
             assert!(app.list.selected() < app.list.rows().len().max(1), "round {round}, {event:?}");
@@ -156,13 +156,13 @@ fn keys_at_random_break_nothing() {
                 matches!(app.planned, Loadable::Answered(_) | Loadable::Failed(_)),
                 "round {round}, {event:?}"
             );
-            assert!(!matches!(app.explained.1, Loadable::Asked), "round {round}, {event:?}");
+            assert!(!matches!(app.explained.1, Loadable::Pending), "round {round}, {event:?}");
         }
         assert!(!it.effects.contains(&Effect::Quit));
         // Undoing all tried changes leads back to the original plan.
         let plan = subject(arguments).prepared;
         let own = plan.manager.build_plan(&plan.request().with_excluded_counts()).unwrap();
-        it.happens(&Event::Resize(120, 40));
+        it.handle_event(&Event::Resize(120, 40));
         for _ in 0..it.app.what_if.undos() + it.app.applied.len() {
             it.press("<Esc><Esc><Esc>u").unwrap();
         }

@@ -80,7 +80,7 @@ fn every_comparison_is_reached() {
     assert!(changes(&it).iter().any(|id| id == "m6"), "the other session has no such question");
     // In another view, the comparison starts again with the nearest one.
     it.press("1d").unwrap();
-    assert_eq!(it.app.comparison(), Some(Comparison::Untried));
+    assert_eq!(it.app.comparison(), Some(Comparison::WithoutChanges));
     it.press("d3u").unwrap();
     assert_eq!(it.app.comparison(), Some(Comparison::Other));
 }

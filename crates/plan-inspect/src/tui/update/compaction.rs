@@ -27,7 +27,7 @@ pub(super) fn other(app: &mut App) -> Vec<Question> {
 /// Requests the preview of the selected action.
 fn preview(app: &mut App) -> Vec<Question> {
     app.scrolled = 0;
-    app.offered = Loadable::Asked;
+    app.offered = Loadable::Pending;
     vec![Question::Compact { action: app.banner.chosen(), what_if: app.what_if.changes().clone() }]
 }
 

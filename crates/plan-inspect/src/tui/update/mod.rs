@@ -23,9 +23,9 @@ use ratatui::{
     crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
     layout::Rect,
 };
-use search::{choose, filter, list_anew};
+use search::{choose, filter, relist};
 use std::{mem, sync::Arc};
-use tries::{save, slide, try_action, try_fix, try_out, try_with_item, undo};
+use tries::{apply_change, save, slide, try_action, try_fix, try_with_item, undo};
 use tui_input::{Input, InputRequest};
 
 /// Handles input: a key, a mouse event, a paste or a resize.
@@ -65,7 +65,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
             }
             // The rows of the items view and the explanation belong to the old plan.
             app.listed = Loadable::Nothing;
-            app.list_anew();
+            app.relist();
             app.explained = (String::new(), Loadable::Nothing);
             if app.view == View::Diff {
                 questions.extend(comparison(app));
@@ -73,7 +73,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
         }
         Answer::Listed { ticket, answer } if ticket == app.ticket => {
             app.listed = answer.map_or_else(Loadable::Failed, Loadable::Answered);
-            app.list_anew();
+            app.relist();
             if mem::take(&mut app.to_end) {
                 app.list.select(usize::MAX);
             }
@@ -167,7 +167,7 @@ fn listing(app: &mut App) -> Option<Question> {
     if app.view != View::Items || app.plan().is_none() || !matches!(app.listed, Loadable::Nothing) {
         return None;
     }
-    app.listed = Loadable::Asked;
+    app.listed = Loadable::Pending;
     Some(Question::List { ticket: app.ticket, at: app.at.clone(), what_if: app.what_if.changes().clone() })
 }
 
@@ -180,7 +180,7 @@ fn explanation(app: &mut App) -> Option<Question> {
     }
     app.scrolled = 0;
     app.detail = DetailState::default();
-    app.explained = (name.clone(), Loadable::Asked);
+    app.explained = (name.clone(), Loadable::Pending);
     Some(Question::Explain {
         ticket: app.ticket,
         at: app.at.clone(),
@@ -276,15 +276,15 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         Action::Open => return open(app),
         Action::Filter => {
             if app.view != View::Items {
-                app.go_to(View::Plan);
+                app.open_view(View::Plan);
             }
             app.input = Some(Input::new(app.list.filter().to_owned()));
         }
         Action::ShowAll => choose(app, Shown::All),
         Action::ShowIn => choose(app, Shown::In),
         Action::ShowOut => choose(app, Shown::Out),
-        Action::Sort => list_anew(app, ItemListState::sort_next),
-        Action::Reverse => list_anew(app, ItemListState::reverse_order),
+        Action::Sort => relist(app, ItemListState::sort_next),
+        Action::Reverse => relist(app, ItemListState::reverse_order),
         Action::PreviousPrompt => return to_prompt(app, |place, _| place.checked_sub(1)),
         Action::NextPrompt => return to_prompt(app, |place, marks| (place + 1 < marks).then_some(place + 1)),
         Action::PreviousCompaction => return to_compaction(app, false),
@@ -293,7 +293,7 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         Action::BudgetUp => return slide(app, true),
         Action::LargerSteps => app.what_if.larger_steps(),
         Action::SmallerSteps => app.what_if.smaller_steps(),
-        Action::ResetBudget => return try_out(app, WhatIfState::reset_budget),
+        Action::ResetBudget => return apply_change(app, WhatIfState::reset_budget),
         Action::Pin => return try_with_item(app, WhatIfState::toggle_pin),
         Action::Expire => return try_with_item(app, WhatIfState::toggle_expired),
         Action::Exclude => return try_with_item(app, WhatIfState::exclude),
@@ -330,14 +330,14 @@ fn back(app: &mut App) {
     } else if app.banner().is_some() {
         compaction::close_banner(app);
     } else {
-        app.go_to(View::Plan);
+        app.open_view(View::Plan);
         app.pane = Pane::Items;
     }
 }
 
 /// Changes the view and closes the popup.
 fn show(app: &mut App, view: View) -> Vec<Question> {
-    app.go_to(view);
+    app.open_view(view);
     app.popup = None;
     if view == View::Timeline
         && let Some(place) = app.place_of_prompt()
@@ -369,7 +369,7 @@ fn open(app: &mut App) -> Vec<Question> {
         View::Plan if app.row().is_some() => app.popup = Some(Popup::Detail),
         View::Timeline => {
             let place = app.prompt.selected;
-            app.go_to(View::Plan);
+            app.open_view(View::Plan);
             return to_prompt(app, |_, marks| (place < marks).then_some(place));
         }
         View::Items if app.list.selected_row().is_some() && app.listed().is_some() => {
@@ -380,12 +380,12 @@ fn open(app: &mut App) -> Vec<Question> {
             let Loadable::Answered(diff) = &app.diff else { return Vec::new() };
             let Some(change) = diff.changes.get(app.differences.selected) else { return Vec::new() };
             let (id, document) = (change.id.clone(), change.document);
-            app.go_to(View::Plan);
+            app.open_view(View::Plan);
             app.pane = Pane::Items;
             filter(app, "");
             app.list.set_shown(Shown::All);
             app.list.select_id(id, document);
-            app.list_anew();
+            app.relist();
         }
         _ => {}
     }

@@ -6,7 +6,7 @@ use super::super::{
     state::{App, Pane, View},
     view,
 };
-use super::{compaction, moves::step, prompts::to_prompt, show, tries::try_out};
+use super::{compaction, moves::step, prompts::to_prompt, show, tries::apply_change};
 use ratatui::{
     crossterm::event::{MouseButton, MouseEvent, MouseEventKind},
     layout::{Position, Rect},
@@ -51,7 +51,7 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
     }
     if places.what_if.contains(at) {
         let Some(budget) = view::budget_at(app, places.what_if, at.x) else { return Vec::new() };
-        return try_out(app, |what_if| what_if.set_budget(budget));
+        return apply_change(app, |what_if| what_if.set_budget(budget));
     }
     // The index of the clicked line in a list, below the border and `used` heading lines.
     let row = |area: Rect, used: u16| usize::from(at.y.saturating_sub(area.y + 1 + used));

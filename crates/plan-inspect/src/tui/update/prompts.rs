@@ -75,7 +75,7 @@ pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
 /// Returns the question for the diff view. Returns `None` if there is nothing to compare with.
 pub(super) fn comparison(app: &mut App) -> Option<Question> {
     let from = match app.comparison() {
-        Some(Comparison::Untried) => Some((app.at.clone(), WhatIf::default())),
+        Some(Comparison::WithoutChanges) => Some((app.at.clone(), WhatIf::default())),
         Some(Comparison::Other) => None,
         Some(Comparison::Before) => {
             let before = app.place_of_prompt()?.checked_sub(1)?;
@@ -86,7 +86,7 @@ pub(super) fn comparison(app: &mut App) -> Option<Question> {
             return None;
         }
     };
-    app.diff = Loadable::Asked;
+    app.diff = Loadable::Pending;
     Some(Question::Compare { ticket: app.ticket, from, to: (app.at.clone(), app.what_if.changes().clone()) })
 }
 

@@ -9,23 +9,23 @@ pub(super) fn filter(app: &mut App, text: &str) {
     match app.list.set_filter(text) {
         Ok(()) => {
             app.note.clear();
-            app.list_anew();
+            app.relist();
         }
         Err(error) => app.note = error.to_string(),
     }
 }
 
 /// Changes the rows or their order. The selected item remains selected if it is still in the list.
-pub(super) fn list_anew(app: &mut App, choose: impl FnOnce(&mut ItemListState)) {
+pub(super) fn relist(app: &mut App, choose: impl FnOnce(&mut ItemListState)) {
     app.remember_item();
     choose(&mut app.list);
-    app.list_anew();
+    app.relist();
 }
 
 /// Shows all, only included or only excluded items.
 pub(super) fn choose(app: &mut App, shown: Shown) {
     if app.view != View::Items {
-        app.go_to(View::Plan);
+        app.open_view(View::Plan);
     }
-    list_anew(app, |list| list.set_shown(shown));
+    relist(app, |list| list.set_shown(shown));
 }

@@ -13,7 +13,7 @@ use context_window_ratatui::{Attempt, ItemTexts, ListRow, NoticeAction, WhatIfSt
 use context_window_report as report;
 
 /// Applies a tried change and requests a new plan if the changes differ.
-pub(super) fn try_out(app: &mut App, change: impl FnOnce(&mut WhatIfState) -> bool) -> Vec<Question> {
+pub(super) fn apply_change(app: &mut App, change: impl FnOnce(&mut WhatIfState) -> bool) -> Vec<Question> {
     if change(&mut app.what_if) { vec![app.ask_for_a_plan()] } else { Vec::new() }
 }
 
@@ -23,7 +23,7 @@ pub(super) fn undo(app: &mut App) -> Vec<Question> {
     if let Some(questions) = compaction::undo(app) {
         return questions;
     }
-    let questions = try_out(app, WhatIfState::undo);
+    let questions = apply_change(app, WhatIfState::undo);
     if questions.is_empty() {
         app.note = "nothing to undo".into();
     }
@@ -35,7 +35,7 @@ pub(super) fn slide(app: &mut App, up: bool) -> Vec<Question> {
     if app.known().is_none() {
         return Vec::new();
     }
-    try_out(app, if up { WhatIfState::larger } else { WhatIfState::smaller })
+    apply_change(app, if up { WhatIfState::larger } else { WhatIfState::smaller })
 }
 
 /// Tries a change with the selected item and reports the result.
@@ -83,7 +83,7 @@ pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
     };
     let changes = after.unwrap_or_else(|| before.clone());
     app.fix = Some(Fix { all: all.clone(), number, at: app.at.clone(), before, after: changes.clone() });
-    try_out(app, |what_if| what_if.set_changes(changes))
+    apply_change(app, |what_if| what_if.set_changes(changes))
 }
 
 /// Returns the fixes of the plan on the screen with their descriptions. If this plan fits, it returns those
@@ -101,7 +101,7 @@ fn fixes(app: &App) -> Vec<(Remedy, String)> {
 pub(super) fn try_action(app: &mut App, action: &NoticeAction) -> Vec<Question> {
     let subject = app.subject.clone();
     app.note = format!("{}: {}", report::brief(action.id().as_str()), action.label());
-    try_out(app, |what_if| what_if.try_action(action, &subject.session().log))
+    apply_change(app, |what_if| what_if.try_action(action, &subject.session().log))
 }
 
 /// Saves the tried changes and the applied compactions, each to its own file.

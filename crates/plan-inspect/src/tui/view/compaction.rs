@@ -48,7 +48,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         }
         Loadable::Answered(None) => show_text(frame, body, "nothing to compact", app.theme.faint),
         Loadable::Failed(error) => show_text(frame, body, error.clone(), app.theme.alarm),
-        Loadable::Nothing | Loadable::Asked => {
+        Loadable::Nothing | Loadable::Pending => {
             show_text(frame, body, "compacting a copy ...", app.theme.faint);
         }
     }

@@ -103,7 +103,7 @@ fn detail<'a>(app: &'a App, texts: &'a ItemTexts<'a>) -> Option<ItemDetail<'a>> 
     let explanation = match &app.explained.1 {
         Loadable::Answered(text) => ItemExplanation::Text { item_id: &app.explained.0, text },
         Loadable::Failed(error) => ItemExplanation::Failed(error),
-        Loadable::Asked => ItemExplanation::Pending,
+        Loadable::Pending => ItemExplanation::Pending,
         Loadable::Nothing => ItemExplanation::None,
     };
     let detail = ItemDetail::new(app.listed()?, app.row()?).with_texts(texts);

@@ -24,7 +24,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let inner = inside(area);
     let diff = match &app.diff {
         Loadable::Answered(diff) => diff,
-        Loadable::Asked => return show_text(frame, inner, "comparing ...", app.theme.faint),
+        Loadable::Pending => return show_text(frame, inner, "comparing ...", app.theme.faint),
         Loadable::Failed(error) => return show_text(frame, inner, error.clone(), app.theme.alarm),
         Loadable::Nothing => {
             let nothing = "No previous prompt. Try a change (< > p t), or start with --against FILE.";
@@ -102,7 +102,7 @@ fn columns(diff: &Diff, room: usize) -> [usize; 5] {
 fn title(app: &App) -> String {
     let this = if app.what_if.changes().is_empty() { "" } else { " with what-if changes" };
     let what = match app.comparison() {
-        Some(Comparison::Untried) => "what-if vs. current".to_owned(),
+        Some(Comparison::WithoutChanges) => "what-if vs. current".to_owned(),
         Some(Comparison::Other) => format!("this session{this} vs. --against"),
         Some(Comparison::Before) | None => format!("this prompt{this} vs. the previous one"),
     };

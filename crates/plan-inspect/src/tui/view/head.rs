@@ -143,7 +143,7 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         let over = report::grouped(overflow.tokens);
         parts.push(Span::styled(format!("! over budget by {over}, f tries a fix"), app.theme.alarm));
     }
-    parts.extend(dropped_pin(plan).map(|said| Span::styled(said, app.theme.alarm)));
+    parts.extend(dropped_pin(plan).map(|pin| Span::styled(pin, app.theme.alarm)));
     parts.extend(most(plan).map(Span::raw));
     if !plan.notices.is_empty() {
         let notices = if plan.notices.len() == 1 { "notice" } else { "notices" };

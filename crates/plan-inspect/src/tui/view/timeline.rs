@@ -66,7 +66,7 @@ fn heading(app: &App) -> String {
         .filter_map(|mark| Some((mark.figures.reused?, mark.figures.tokens)))
         .fold((0, 0), |sum, (reused, of)| (sum.0 + u128::from(reused), sum.1 + u128::from(of)));
     let reuse = (of > 0).then(|| format!(" · {} cached", report::percent(reused, of)));
-    let planning = if matches!(app.replayed, Loadable::Asked) { " · planning" } else { "" };
+    let planning = if matches!(app.replayed, Loadable::Pending) { " · planning" } else { "" };
     let all = app.subject.prompts;
     let (some, whole) = (report::grouped(prompts as u64), report::grouped(all as u64));
     let which = match prompts {
@@ -271,10 +271,10 @@ fn prompts(frame: &mut Frame<'_>, app: &App, area: Rect) {
 /// Formats the table row of a prompt.
 fn prompt(prompt: &Figures, before: Option<&Figures>) -> String {
     let reused = prompt.reused.map_or_else(|| "-".into(), report::grouped);
-    let said = prompt.said(before);
+    let change = prompt.change_text(before);
     let cost = prompt.cost.map_or_else(|| "-".into(), |cost| report::dollars(cost.billionths));
     format!(
-        "{:>6} {:>5} {:>7} {:>9} {reused:>9} {:>9} {cost:>9}  {said}",
+        "{:>6} {:>5} {:>7} {:>9} {reused:>9} {:>9} {cost:>9}  {change}",
         prompt.number,
         prompt.turn,
         prompt.messages,
