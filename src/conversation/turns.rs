@@ -120,8 +120,8 @@ impl Turns {
     }
 
     /// Returns the structure without the archived messages. `kept` selects archived messages that a pin
-    /// keeps. `is_compacted` selects archived messages whose tool results count as answered. An active message never
-    /// becomes part of an archived turn.
+    /// keeps. `is_compacted` selects archived messages whose tool results count as answered. An active
+    /// message never becomes part of an archived turn.
     pub(super) fn without_archived(
         &self,
         messages: &[Message],

@@ -45,8 +45,8 @@ impl Message {
     }
 
     /// Returns the replacement of a cleared tool result in a plan in which its id is `id`:
-    /// [`Message::with_new_text`] with the text of `text`. It is cached in a message that answers a call, so that
-    /// `text` mostly runs once.
+    /// [`Message::with_new_text`] with the text of `text`. It is cached in a message that answers a call, so
+    /// that `text` mostly runs once.
     pub(crate) fn stub(&self, id: &ItemId, text: impl FnOnce() -> String) -> Self {
         // A message without optional fields answers no call, so it needs no cache.
         let cell = self.extra().map(|extra| &extra.stub.0);

@@ -100,7 +100,8 @@ impl ContextWindowManager {
         let model = model.with_think_tags(config.conversation.think_tags);
         let meter = Meter::new(counter, &model, config.rag.header)?;
         let config_name = config_name(&config);
-        // Both read the options as set: `replace_unsupported` below replaces those that the provider does not support.
+        // Both read the options as set: `replace_unsupported` below replaces those that the provider does not
+        // support.
         let edited_here = editing::notices(&config, &model);
         let requested = config.clone();
         let mut config = config;

@@ -6,13 +6,13 @@ use std::{
     path::Path,
 };
 
-/// Returns the text of a file of at most `max_bytes` bytes. `expected` describes the expected content in error
-/// texts.
+/// Returns the text of a file of at most `max_bytes` bytes. `expected` describes the expected content in
+/// error texts.
 ///
 /// # Errors
 ///
-/// An error text without the path, if the file is not a regular file, is not readable, is larger than `max_bytes`,
-/// or is not UTF-8.
+/// An error text without the path, if the file is not a regular file, is not readable, is larger than
+/// `max_bytes`, or is not UTF-8.
 pub(crate) fn read_text(path: &Path, max_bytes: u64, expected: &str) -> Result<String, String> {
     ensure_ends(path, expected)?;
     let mut bytes = Vec::new();

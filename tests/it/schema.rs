@@ -277,7 +277,7 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
         ("plan", "/$defs/included/properties/reason", "src/plan/reason/mod.rs", "IncludedReason"),
         ("plan", "/$defs/excluded/properties/reason", "src/plan/reason/mod.rs", "ExcludedReason"),
         ("plan", "/$defs/excluded/oneOf/0/properties/held_by", "src/plan/reason/mod.rs", "LimitedBy"),
-        ("plan", "/$defs/prefix/properties/cause", "src/plan/thoughts.rs", "PrefixCause"),
+        ("plan", "/$defs/prefix/properties/cause", "src/plan/reasoning.rs", "PrefixCause"),
         ("session", "/$defs/message/properties/role", "crates/formats/src/session/wire.rs", "Role"),
         ("session", "/$defs/priority", "src/item.rs", "Priority"),
         ("session", "/$defs/compaction/properties/kind", "src/conversation/compaction.rs", "CompactionKind"),

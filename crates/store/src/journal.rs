@@ -347,7 +347,8 @@ fn last_checksums(log: &Conversation) -> (Option<String>, Option<String>) {
     checksums_at(log, log.lengths())
 }
 
-/// Returns the checksums of [`last_checksums`] for a conversation cut to these numbers of messages and events.
+/// Returns the checksums of [`last_checksums`] for a conversation cut to these numbers of messages and
+/// events.
 fn checksums_at(log: &Conversation, (messages, events): (usize, usize)) -> (Option<String>, Option<String>) {
     let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| checksum(n as u64, &json));
     let message = messages.checked_sub(1).and_then(|at| log.messages().get(at));

@@ -198,8 +198,8 @@ impl ContentCache {
             return;
         }
         let needed = (bytes + documents * ENTRY).saturating_mul(2);
-        // `count_cached` skips texts longer than `capacity / (2 * SHARDS)`: the longest document must stay below
-        // that.
+        // `count_cached` skips texts longer than `capacity / (2 * SHARDS)`: the longest document must stay
+        // below that.
         let wanted = needed.max((longest + ENTRY).saturating_mul(2 * SHARDS)).max(self.bytes);
         // Relaxed ordering is enough: the capacity is a hint, and a lost update changes only speed.
         let now = self.capacity.load(Ordering::Relaxed);

@@ -53,7 +53,7 @@ impl IncludedReason {
 // - `Display for Never` in code.rs
 // - planner/assemble/excluded.rs, `tokens`; planner/assemble/pressure.rs; planner/telemetry.rs
 // - `ContextPlan::drops_conversation`
-// - analysis/explain/subject.rs, `moves` and `is_for_want_of_room`: without it explain answers "never"
+// - analysis/explain/subject.rs, `can_move` and `is_excluded_for_room`: without it explain answers "never"
 // - analysis/explain/displaced.rs
 // - crates/report: row.rs; crates/ratatui: filter.rs
 // - crates/plan-inspect/schema/plan.json

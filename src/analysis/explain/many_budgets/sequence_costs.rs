@@ -4,9 +4,9 @@
 //! Input: one selection after the other. Output: the added tokens, computed from the neighbours of each
 //! included candidate. Rules: merges (N3), placeholder messages (H5).
 //!
-//! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`AdjacencyCounts`]. From one
-//! selection to the next it updates only the candidates that come or go. So an explanation for many budgets
-//! needs no plan for each of them.
+//! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`AdjacencyCounts`].
+//! From one selection to the next it updates only the candidates that come or go. So an explanation for many
+//! budgets needs no plan for each of them.
 
 use super::{
     ManyBudgets,
