@@ -1,7 +1,7 @@
 //! Plain English: rates of phrasings that make comments hard to read, crate by crate, each with a limit.
 //!
-//! The limits are one to three times the rates of well-written crates (`jiff`, `regex`, `minijinja`). A rate that
-//! exceeds its limit is reported with the worst files.
+//! The limits are one to three times the rates of well-written crates (`jiff`, `regex`, `minijinja`). A rate
+//! that exceeds its limit is reported with the worst files.
 
 use std::{
     fmt::Write as _,

@@ -122,7 +122,8 @@ impl Serialize for ItemState {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Cause {
-    /// An added item, or other added, removed or changed items that freed or used tokens.
+    /// An added item, or the effect of added, removed or changed items on the tokens that are left for this
+    /// one.
     NewItem,
     /// A removed item.
     RemovedItem,
@@ -192,8 +193,8 @@ impl Diff {
     ///
     /// # Errors
     ///
-    /// Any error of planning the two requests. A mixture of the two that cannot be planned is no error: it
-    /// only counts as no evidence.
+    /// Any error of planning the two requests. Requests that mix the inputs of both are planned to find the
+    /// causes. One that cannot be planned is no error and no evidence.
     pub fn between(before: &Explainer<'_>, after: &Explainer<'_>) -> Result<Self, Error> {
         let [before, after] = [before, after].map(|side| (side.manager, side.request));
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
@@ -256,7 +257,7 @@ struct Snapshot {
     state: ItemState,
     /// A hash of the text that is sent for the item; `None` if the item is not included.
     sent: Option<String>,
-    /// True for a placeholder that no participant wrote.
+    /// True for a placeholder that the planner wrote.
     is_synthetic: bool,
 }
 
@@ -295,7 +296,7 @@ fn cause(input: Input, from: &Snapshot, to: &Snapshot) -> Cause {
     }
 }
 
-/// The plans of mixtures of two requests.
+/// The plans of requests that mix the inputs of the two compared requests.
 struct Trials {
     inputs: Vec<Input>,
     /// For each input, the trial with only that input changed.
@@ -306,8 +307,8 @@ struct Trials {
     steps: Vec<Trial>,
 }
 
-/// One mixture with its plan. `plan` is `None` if the mixture cannot be planned. `later_items` is true if its
-/// items are those of the second request.
+/// One mixed request, as its plan. `plan` is `None` if the request cannot be planned. `later_items` is true
+/// if its items are those of the second request.
 struct Trial {
     plan: Option<ContextPlan>,
     later_items: bool,
@@ -373,8 +374,8 @@ impl Indexed<'_> {
         let found = alone.map(|at| (at, Evidence::Alone));
         let found = found.or_else(|| needed().map(|at| (at, Evidence::Needed)));
         let found = found.or_else(|| last().map(|at| (at, Evidence::Last)));
-        // The steps lead from the first plan to the second, so one of them makes the change. The default is
-        // only for mixtures that do not reproduce these plans.
+        // The steps lead from the first plan to the second, so one of them makes the change. The default only
+        // applies if the first or the last step does not reproduce its plan.
         found.map_or((Input::Items, Evidence::Last), |(at, shown)| (self.inputs[at], shown))
     }
 }
