@@ -105,7 +105,8 @@ impl Compacted {
         let archived =
             runs(record.archived.iter().map(|run| (run.id.as_str(), run.last_id.as_str(), run.count)));
         let kept = kept(&self.log);
-        let request = self.job.as_ref().map_or_else(|| "none: a fresh start asks no model".into(), asked);
+        let request =
+            self.job.as_ref().map_or_else(|| "none: a fresh start asks no model".into(), request_text);
         let mut text = format!(
             "compaction  {due}\narchived    {}: {archived}\nkept        {}\ntokens      {} before, {} after, {} freed\nprompt      {} before, {} after\nrequest     {request}\n\n",
             plural(record.messages_archived, "message"),

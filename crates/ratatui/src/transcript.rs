@@ -1,6 +1,6 @@
 //! A conversation as a readable transcript, drawn from its end.
 
-use super::{CompactionMarker, Move, Theme, detail::folded, draw_lines};
+use super::{CompactionMarker, Move, Theme, detail::wrap_line, draw_lines};
 use context_window::{Conversation, ItemId, Message, Role, conversation::HistoryRow};
 use context_window_report as report;
 use ratatui_core::{
@@ -257,7 +257,7 @@ impl Page {
     fn text(&mut self, text: &str, style: Style, mark: &str) {
         let mut mark = mark;
         for line in text.lines() {
-            for line in folded(&report::shown(line), self.columns - 2) {
+            for line in wrap_line(&report::shown(line), self.columns - 2) {
                 self.lines.push(Line::styled(format!("{mark}{line}"), style));
                 mark = "  ";
             }

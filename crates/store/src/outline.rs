@@ -116,7 +116,11 @@ mod tests {
             let stub = Outline::read(7, &written).unwrap().into_message();
             assert!(message.is_loaded() && !stub.is_loaded());
             assert_eq!(Outline::from_message(&stub, &sum), Outline::from_message(&message, &sum));
-            assert!(is_of(&stub, &sum) && !is_of(&stub, "0123456789abcdef") && !is_of(&message, &sum));
+            assert!(
+                is_outline_of(&stub, &sum)
+                    && !is_outline_of(&stub, "0123456789abcdef")
+                    && !is_outline_of(&message, &sum)
+            );
             assert_eq!(
                 (stub.role(), stub.id(), stub.answers(), stub.is_empty()),
                 (message.role(), message.id(), message.answers(), message.is_empty())

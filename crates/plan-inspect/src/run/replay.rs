@@ -418,7 +418,7 @@ fn text(played: &[ReplayedSession], whole: &Sums, screen: &Screen) -> Result<Str
 
 /// Describes the cost of the input of all prompts. Returns an empty string without a price.
 fn money(sums: &Sums) -> String {
-    let note = |(cost, uncached): (u64, u64)| {
+    let cost_text = |(cost, uncached): (u64, u64)| {
         format!(": {} for input, {} without a cache", report::dollars(cost), report::dollars(uncached))
     };
     sums.cost.map(cost_text).unwrap_or_default()
