@@ -533,5 +533,5 @@ fn a_fraction_is_read_as_it_is_written() {
         assert_eq!(load(&text).conversation.low_mark, number, "{text}");
     }
     let nearest = error("[conversation]\nlow_mark = 0.60000000000000000000001\n");
-    assert!(nearest.contains("0.60000000000000000000001 is finer than this option"), "{nearest}");
+    assert!(nearest.contains("0.60000000000000000000001 is more precise than this option"), "{nearest}");
 }

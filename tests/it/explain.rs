@@ -37,7 +37,7 @@ fn within(plan: &ContextPlan) -> BTreeSet<String> {
 fn is_clipped(plan: &ContextPlan) -> bool {
     plan.notices
         .iter()
-        .any(|notice| notice.rule() == "S7" && notice.text.starts_with("the middle is cut out"))
+        .any(|notice| notice.rule() == "S7" && notice.text.starts_with("the middle is removed"))
 }
 
 /// One budget in so many is planned at between the edges of steps.

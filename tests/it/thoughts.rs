@@ -190,7 +190,7 @@ fn another_model_reads_what_it_can() {
         let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
         assert_eq!(plan.thoughts.sent, sent, "{model}: {:?}", plan.thoughts);
         if sent == 0 {
-            assert_eq!(causes(&plan)[0].1, "the model does not read what claude-fable-5-2 thought");
+            assert_eq!(causes(&plan)[0].1, "the model does not read the reasoning of claude-fable-5-2");
         }
     }
     // A model that checks nothing takes what it always took.

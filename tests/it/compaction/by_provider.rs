@@ -167,7 +167,7 @@ fn what_cannot_be_asked_for_or_is_none_changes_nothing() {
         turn.push(Message::tool(&*id, "line ".repeat(50)));
     }
     let error = job(&opus, &turn).on_demand().unwrap_err().to_string();
-    assert!(error.contains("`m0`") || error.contains("begin a turn"), "{error}");
+    assert!(error.contains("`m0`") || error.contains("the beginning of a turn"), "{error}");
     // One that was compacted meanwhile.
     let (first, second) = (job(&opus, &log), job(&opus, &log));
     let made = || ProviderSummary::from_json("anthropic", &response()).unwrap();
