@@ -49,7 +49,9 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
             .map(|job| job.map(|job| job.messages().len()));
         assert_eq!(job.unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
         // People see where a text was left.
-        assert!(context_window_report::history(&active).to_string().contains("[text left in the store]"));
+        assert!(
+            context_window_report::history(&active).to_string().contains("[text not loaded from the store]")
+        );
         let mut pinned = active.clone();
         pinned.pin_message("q0", Priority::Normal).unwrap();
         let error = request(&pinned).unwrap_err();

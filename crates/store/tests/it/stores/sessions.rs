@@ -136,7 +136,7 @@ fn a_journal_goes_in_and_comes_out() {
         store.export_journal("s", &after).unwrap();
         assert_eq!(std::fs::read(&before).unwrap(), std::fs::read(&after).unwrap());
         let (kind, words) = said(store.import_journal("s", &before));
-        assert!(kind == ErrorKind::Input && words.contains("session `s`: is there already"), "{words}");
+        assert!(kind == ErrorKind::Input && words.contains("session `s`: exists already"), "{words}");
         assert_eq!(said(store.export_journal("s", &after)).0, ErrorKind::Journal);
         assert_eq!(said(store.export_journal("none", folder.path("no.log"))).0, ErrorKind::NotFound);
         assert!(!folder.path("no.log").exists());
