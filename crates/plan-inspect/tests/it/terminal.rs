@@ -257,5 +257,5 @@ fn without_a_terminal_it_says_so() {
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("standard output is no terminal; expected one to draw on"), "{said}");
+    assert!(said.contains("standard output is not a terminal; expected a terminal"), "{said}");
 }

@@ -101,7 +101,7 @@ fn a_session_that_grows_takes_an_applied_compaction_back() {
     it.press("c<Enter>c").unwrap();
     assert_ne!(fingerprint(&it), own);
     let asked = update::answer(&mut it.app, Answer::Reloaded(Ok(Arc::new(subject(FULL)))));
-    assert!(it.app.note.contains("was taken back"), "{}", it.app.note);
+    assert!(it.app.note.contains("was undone"), "{}", it.app.note);
     assert_eq!((it.app.popup, it.app.applied.len(), asked.len()), (None, 0, 2));
 }
 

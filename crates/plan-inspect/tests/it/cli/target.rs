@@ -99,7 +99,7 @@ fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
             .unwrap()
             .contains(&of_the_guide)
     );
-    insta::assert_snapshot!(fails(&[EXAMPLE, "--wire-format", "chat-template"]), @"plan-inspect: --wire-format chat-template: no template is known; expected --tokenizer with the model's folder, which holds tokenizer.json and chat_template.jinja or tokenizer_config.json");
+    insta::assert_snapshot!(fails(&[EXAMPLE, "--wire-format", "chat-template"]), @"plan-inspect: --wire-format chat-template: there is no template; expected --tokenizer with the model's folder, which contains tokenizer.json and chat_template.jinja or tokenizer_config.json");
     let none = fails(&[EXAMPLE, "--wire-format", "chat-template", "--tokenizer", "examples"]);
     assert!(
         none.starts_with("plan-inspect: chat template examples/tokenizer_config.json: no chat template"),
