@@ -30,7 +30,7 @@ _FOLDERS = {"test": "tests", "example": "examples", "bench": "benches"}
 def build_wheel(wheel_directory: str, config_settings: _Settings = None, metadata_directory: str | None = None) -> str:
     """Builds the wheel and returns its file name."""
     _check_toolchain()
-    import maturin
+    import maturin  # type: ignore[import-untyped]
 
     return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 

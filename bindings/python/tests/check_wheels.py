@@ -19,6 +19,7 @@ import tempfile
 import time
 import venv
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -133,8 +134,8 @@ def check_sentences(sdist: Path, folder: Path) -> None:
         (old / name).chmod(0o755)
     shell = str(Path(shutil.which("sh") or "/bin/sh").parent)
     for path, sentence in [(f"{bare}/bin", SENTENCE), (f"{bare}/bin:{old}:{shell}", "run `rustup update`")]:
-        command = [bare / "bin/pip", "install", "--no-deps", "--no-build-isolation", sdist]
-        done = subprocess.run(command, env=bare_environment(path), capture_output=True, text=True, check=False)
+        install: list[str | Path] = [bare / "bin/pip", "install", "--no-deps", "--no-build-isolation", sdist]
+        done = subprocess.run(install, env=bare_environment(path), capture_output=True, text=True, check=False)
         output = done.stdout + done.stderr
         assert done.returncode, "a build without Rust succeeded"
         lines = [line for line in output.splitlines() if sentence in line]
@@ -243,8 +244,9 @@ def install_and_run(path: Path) -> str:
         version = run([bare / "bin/plan-inspect", "--version"], env=env, cwd=folder)
         module = run([bare / "bin/python", "-m", "context_window", "--version"], env=env, cwd=folder)
         assert version == module and re.match(r"plan-inspect \d", version), version
-        for arguments, code in [(["missing.json"], 2), ([session, "--budget", "1", "--strict"], 1)]:
-            done = subprocess.run([bare / "bin/context-window", *arguments], env=env, capture_output=True, check=False)
+        for arguments, code in [(["missing.json"], 2), ([str(session), "--budget", "1", "--strict"], 1)]:
+            command: list[str | Path] = [bare / "bin/context-window", *arguments]
+            done = subprocess.run(command, env=env, capture_output=True, check=False)
             assert done.returncode == code, f"{arguments}: exit code {done.returncode}, expected {code}"
     return (
         f", installed in {seconds:.2f} s, imported in {times['import'] * 1e3:.1f} ms, "
@@ -278,7 +280,9 @@ def load_with_musl(path: Path, platform: str, tools: Path) -> str:
     """
     arch = platform.rsplit("_", 1)[-1] if platform.endswith("aarch64") else "x86_64"
     root = debian_files(["musl:arm64" if arch == "aarch64" else "musl:amd64"])
-    emulator = [] if arch == os.uname().machine else [shutil.which(f"qemu-{arch}-static") or shutil.which(f"qemu-{arch}")]
+    emulator = (
+        [] if arch == os.uname().machine else [shutil.which(f"qemu-{arch}-static") or shutil.which(f"qemu-{arch}")]
+    )
     if not root or None in emulator:
         skip(platform, f"qemu or Debian's musl for {arch} is not here: {path.name} is not loaded")
         return ""
@@ -353,7 +357,7 @@ def bare_environment(path: str) -> dict[str, str]:
     return kept | {"PATH": path, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 
-def run(command: list[object], env: dict[str, str] | None = None, cwd: Path | str | None = None) -> str:
+def run(command: Sequence[object], env: dict[str, str] | None = None, cwd: Path | str | None = None) -> str:
     """Runs a command and returns its standard output. The error of a failed command has all of its output."""
     words = [str(word) for word in command]
     done = subprocess.run(words, env=env, cwd=cwd, capture_output=True, text=True, check=False)
