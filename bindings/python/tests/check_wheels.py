@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -67,7 +68,7 @@ def check_files(files: list[Path], tools: Path, dev: bool) -> int:
                 report = check_wheel(path, tools, dev)
             else:
                 report = check_sdist(path)
-        except (AssertionError, subprocess.CalledProcessError) as error:
+        except (AssertionError, KeyError, subprocess.CalledProcessError) as error:
             faults += 1
             output = getattr(error, "stdout", None) or ""
             report = f"FAULT: {error}\n{output}"
@@ -248,10 +249,26 @@ def install_and_run(path: Path) -> str:
             command: list[str | Path] = [bare / "bin/context-window", *arguments]
             done = subprocess.run(command, env=env, capture_output=True, check=False)
             assert done.returncode == code, f"{arguments}: exit code {done.returncode}, expected {code}"
+        check_interrupt([bare / "bin/context-window", "-"], env)
     return (
         f", installed in {seconds:.2f} s, imported in {times['import'] * 1e3:.1f} ms, "
         f"first plan in {times['first plan'] * 1e3:.1f} ms, console script runs"
     )
+
+
+def check_interrupt(command: Sequence[str | Path], env: dict[str, str]) -> None:
+    """Checks that Ctrl-C ends the tool while it reads standard input."""
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        # The tool has replaced Python's handler by then: it only starts to read afterwards.
+        time.sleep(2)
+        assert process.poll() is None, "the tool did not read standard input"
+        process.send_signal(signal.SIGINT)
+        try:
+            code = process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise AssertionError("Ctrl-C did not end the tool") from None
+        assert code in (-signal.SIGINT, 128 + signal.SIGINT), f"exit code {code} after Ctrl-C"
 
 
 def run_under_qemu(path: Path) -> str:
