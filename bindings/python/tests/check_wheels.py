@@ -109,9 +109,13 @@ def check_sdist(path: Path) -> str:
         assert not foreign, f"not of the package: {foreign}"
         (root,) = Path(folder).iterdir()
         check_metadata((root / "PKG-INFO").read_text())
-        # Cargo reads every manifest, and fails if one of them names a missing file.
-        command = ["cargo", "metadata", "--offline", "--no-deps", "--format-version", "1"]
-        run(command, cwd=root)
+        readme = re.search(r'^readme = "(.*)"', (root / "pyproject.toml").read_text(), re.MULTILINE)
+        own = (HERE.parent / "README.md").read_bytes()
+        assert readme and (root / readme[1]).read_bytes() == own, "pyproject.toml names the README of another package"
+        # Cargo reads all manifests as for a build, which fails if one of them names a file that is not packed.
+        host = re.search("^host: (.*)", run(["rustc", "-vV"]), re.MULTILINE)
+        assert host
+        run(["cargo", "fetch", "--quiet", "--target", host[1]], cwd=root)
         check_sentences(path, Path(folder))
         if os.environ.get("FULL") == "1":
             target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
