@@ -118,8 +118,8 @@ def check_sdist(path: Path) -> str:
         run(["cargo", "fetch", "--quiet", "--target", host[1]], cwd=root)
         check_sentences(path, Path(folder))
         if os.environ.get("FULL") == "1":
-            target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
-            env = os.environ | {"MATURIN_PEP517_ARGS": "--profile dev", "CARGO_TARGET_DIR": target}
+            # A build folder of its own: in the one of the sources, cargo would find everything built.
+            env = os.environ | {"MATURIN_PEP517_ARGS": "--profile dev", "CARGO_TARGET_DIR": f"{folder}/target"}
             bare = Path(folder) / "installed"
             venv.create(bare, with_pip=True)
             run([bare / "bin/pip", "install", "--quiet", "--no-deps", path], env=env, cwd=folder)
