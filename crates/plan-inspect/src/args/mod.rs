@@ -8,7 +8,6 @@ use clap::{
 };
 use clap_complete::Shell;
 use std::{
-    env,
     ffi::OsString,
     io::{self, IsTerminal},
     path::{Path, PathBuf},
@@ -100,14 +99,13 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Parses the arguments of the process. Without a subcommand, it inserts `plan`.
+    /// Parses arguments, the first of which is the name of the program. Without a subcommand, it inserts `plan`.
     ///
     /// # Errors
     ///
     /// Returns an error in the arguments, or the requested help or version, to be printed in the requested
     /// colours.
-    pub(crate) fn from_process() -> Result<Self, clap::Error> {
-        let mut arguments: Vec<OsString> = env::args_os().collect();
+    pub(crate) fn from_arguments(mut arguments: Vec<OsString>) -> Result<Self, clap::Error> {
         let at = first_word(&arguments);
         // A command name has priority over a file of the same name.
         let bare = arguments.get(at).is_some_and(|first| {
