@@ -40,11 +40,8 @@ pub(super) fn notices(requested: &Config, model: &Model) -> Vec<Notice> {
     let results = requested.conversation.tool_results != here.conversation.tool_results;
     let compaction = strategy(requested) != strategy(&here);
     let replaced = [
-        (
-            results,
-            "leaves out no tool results by itself: long ones are clipped here (conversation.tool_results)",
-        ),
-        (compaction, "does not compact by itself: a summary is asked for here (compaction.strategy)"),
+        (results, "does not clear tool results: long ones are clipped here (conversation.tool_results)"),
+        (compaction, "does not compact: a summary is requested here (compaction.strategy)"),
     ];
     let replaced = replaced.into_iter().filter(|(applies, _)| *applies);
     let notice = |(_, text): (bool, &str)| Notice {

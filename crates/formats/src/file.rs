@@ -135,7 +135,8 @@ impl SessionFile {
             // Checked before the bytes are kept, so memory never exceeds the limit by more than one chunk.
             if (bytes.len() + read.len()) as u64 > size::BYTES {
                 let most = plain::grouped(size::BYTES);
-                let detail = format!("is larger than {most} bytes, unpacked; expected less: split the file");
+                let detail =
+                    format!("is larger than {most} bytes uncompressed; expected less: split the file");
                 return Err(Error::input(name, detail));
             }
             count_values(&mut tally, read, name)?;
@@ -169,7 +170,7 @@ impl SessionFile {
             });
         }
         if let Some(format) = options.format.filter(|format| Writer::from_format(*format).is_some()) {
-            let detail = format!("is no transcript of {}: no line is an event of it", format.title());
+            let detail = format!("is not a transcript of {}: no line is one of its events", format.title());
             return Err(Error::input(name, detail));
         }
         // Only a transcript may end in an unfinished line, since its writer may still be running.
@@ -270,7 +271,7 @@ impl SessionFile {
                 Ok(one)
             }
             (None, _, _) => {
-                fault(format!("holds {} sessions; choose one by its id: {}", self.len(), self.some_ids()))
+                fault(format!("contains {} sessions; choose one by its id: {}", self.len(), self.some_ids()))
             }
             (Some(wanted), _, _) => match self.places().find(|place| self.id_of(*place) == wanted) {
                 Some(place) => Ok(place),
@@ -347,10 +348,10 @@ impl SessionFile {
         };
         if lone > 0 {
             let halves =
-                if lone == 1 { "half a character".into() } else { format!("{lone} halves of characters") };
+                if lone == 1 { "1 unpaired surrogate".into() } else { format!("{lone} unpaired surrogates") };
             session
                 .ignored
-                .push(format!("{halves} (\\ud800 to \\udfff without the other half) read as U+FFFD"));
+                .push(format!("{halves} (\\ud800 to \\udfff without the other half) replaced by U+FFFD"));
         }
         Ok(session)
     }
@@ -488,7 +489,8 @@ fn split_foreign(text: &str, documents: Vec<Document>, options: ReadOptions) -> 
 /// Returns the bytes of a file as text, or an error for gzip data and for bytes that are not UTF-8.
 fn as_text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
     if bytes.starts_with(&GZIP) {
-        let detail = "is packed with gzip; expected JSON: unpack it first (plan-inspect unpacks by itself)";
+        let detail =
+            "is compressed with gzip; expected JSON: decompress it first (plan-inspect does so itself)";
         return Err(Error::input(name, detail));
     }
     String::from_utf8(bytes).map_err(|error| {
@@ -500,7 +502,7 @@ fn as_text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
 
 /// Returns the note about the unfinished last line that a crash left in a file.
 fn unfinished(line: usize, bytes: u64) -> String {
-    format!("line {line} is unfinished ({bytes} bytes) and not used")
+    format!("line {line} is incomplete ({bytes} bytes) and is not used")
 }
 
 /// The first bytes of a file compressed with gzip.

@@ -48,14 +48,14 @@ impl Failure {
             genai::Error::ChatResponseGeneration { response_body, .. } => Self::from_body(&response_body)
                 .unwrap_or_else(|| Self::new("the reply is not in the wire format of this provider")),
             genai::Error::ChatResponse { body, .. } => {
-                Self::from_body(&body).unwrap_or_else(|| Self::new("the reply holds no text"))
+                Self::from_body(&body).unwrap_or_else(|| Self::new("the reply contains no text"))
             }
             genai::Error::Resolver { resolver_error, .. } => Self::from_key(resolver_error),
             genai::Error::Internal(_) => Self::new("the URL cannot be used"),
             genai::Error::ClientBuildFail { cause } => {
-                Self { provider_message: cause, ..Self::new("no HTTP client could be made") }
+                Self { provider_message: cause, ..Self::new("the HTTP client could not be created") }
             }
-            _ => Self::new("the request could not be made"),
+            _ => Self::new("the request could not be created"),
         }
     }
 
@@ -81,7 +81,11 @@ impl Failure {
             webc::Error::ResponseFailedInvalidJson { .. } => Self::new("the reply is not complete JSON"),
             webc::Error::Reqwest(error) => {
                 let decoded = error.is_body() || error.is_decode();
-                let summary = if decoded { "the reply was cut off" } else { "the connection failed" };
+                let summary = if decoded {
+                    "the connection closed before the reply was complete"
+                } else {
+                    "the connection failed"
+                };
                 // The URL may contain a key.
                 let error = error.without_url();
                 let mut provider_message = error.to_string();
@@ -135,7 +139,7 @@ impl Failure {
         match provider_message.as_str() {
             "" => summary.clone(),
             provider_message if quotes_prompt(provider_message, prompt) => {
-                format!("{summary} (its text quotes the prompt and is not shown)")
+                format!("{summary} (the error text quotes the prompt and is not shown)")
             }
             provider_message => format!("{summary}: {provider_message}"),
         }

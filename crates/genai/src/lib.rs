@@ -281,7 +281,8 @@ impl Summariser {
         drop(rustls::crypto::ring::default_provider().install_default());
         // A redirect would send the prompt, and the key in the provider's own header, to another server.
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        let http = http.map_err(|error| Failure::new(format!("no HTTP client could be made: {error}")))?;
+        let http =
+            http.map_err(|error| Failure::new(format!("the HTTP client could not be created: {error}")))?;
         let client = Client::builder().with_reqwest(http).build().map_err(Failure::from_error)?;
         let target =
             self.provider.target(&client, &self.model, self.url.as_deref(), self.key.as_deref()).await?;
@@ -301,7 +302,7 @@ impl Summariser {
         let sent = client.exec_chat(target, request, Some(&options));
         match tokio::time::timeout(self.timeout, sent).await {
             Ok(answer) => answer::text(&answer.map_err(Failure::from_error)?),
-            Err(_) => Err(Failure::new(format!("no whole answer within {:?}", self.timeout))),
+            Err(_) => Err(Failure::new(format!("no complete reply within {:?}", self.timeout))),
         }
     }
 

@@ -125,21 +125,21 @@ impl Text<'_> {
         }
         plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(plan, &prefix)))?;
         if let Some(upkeep) = plan.upkeep.filter(|upkeep| upkeep.spent > 0) {
-            self.field(f, "upkeep", &words::retention_cost(upkeep))?;
+            self.field(f, "retained", &words::retention_cost(upkeep))?;
         }
         let ReasoningReport { sent, lost, .. } = &plan.thoughts;
         if *sent == 0 && lost.is_empty() {
             return Ok(());
         }
-        self.field(f, "thought", &format!("{} sent, {} lost", grouped(*sent), grouped(lost.len() as u64)))
+        self.field(f, "reasoning", &format!("{} sent, {} lost", grouped(*sent), grouped(lost.len() as u64)))
     }
 
     /// Writes the kind that fills most of the prompt, and the advice, if any.
     fn filled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = self.advice.map(|advice| words::advised(&advice));
         match (words::advice(self.plan), advice) {
-            (Some(fills), Some(advice)) => self.field(f, "fills", &format!("{fills}; {advice}")),
-            (Some(fills), None) => self.field(f, "fills", &fills),
+            (Some(fills), Some(advice)) => self.field(f, "contents", &format!("{fills}; {advice}")),
+            (Some(fills), None) => self.field(f, "contents", &fills),
             (None, _) => Ok(()),
         }
     }
@@ -151,7 +151,7 @@ impl Text<'_> {
         if shown.is_empty() {
             return Ok(());
         }
-        writeln!(f, "\n{}", self.page.bold("what fills the prompt"))?;
+        writeln!(f, "\n{}", self.page.bold("contents of the prompt"))?;
         let names = shown.iter().chain(&folded).map(|(name, _)| name.width()).max().unwrap_or_default();
         let names = names.min(self.page.columns() / 2);
         let numbers = grouped(composition.total).len().max(8);
@@ -202,7 +202,7 @@ impl Text<'_> {
     }
 
     fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
-        self.page.hanging(f, &format!("{name:<8}"), text)
+        self.page.hanging(f, &format!("{name:<10}"), text)
     }
 
     /// Describes the tokens of the full conversation if they are near the limit (usage levels, rule U3).
@@ -271,7 +271,7 @@ impl Text<'_> {
         for section in plan.sections.iter().filter(|section| section.used > section.budget) {
             let more = grouped(section.used - section.budget);
             let name = section_name(section.section);
-            let text = format!("{name:<13}takes {more} more than its budget: others leave them");
+            let text = format!("{name} uses {more} more than its budget: unused by others");
             writeln!(f, "{}", self.page.yellow(&text))?;
         }
         let gap = share + budget + 6 + used;

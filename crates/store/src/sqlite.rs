@@ -32,7 +32,7 @@ const BEGIN_PAUSE: Duration = Duration::from_millis(10);
 const BEGIN_TRIES: u32 = 1_000;
 
 /// The advice in errors after which a transaction may or may not be on disk.
-const NOT_KNOWN: &str = "It is not known whether it was written: open the store again, load the session and compare it before it is saved again";
+const NOT_KNOWN: &str = "The entries may or may not be stored: open the store again, load the session and compare it before you save again";
 
 /// The SQL for the current time of the database's clock, in milliseconds.
 const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
@@ -129,7 +129,7 @@ impl Sqlite {
         let name = format!("sqlite:{path}");
         if let Err(error) = fs::metadata(path) {
             let detail = match error.kind() {
-                io::ErrorKind::NotFound => "is not there; expected the file of a store".into(),
+                io::ErrorKind::NotFound => "does not exist; expected the file of a store".into(),
                 _ => format!("cannot be read: {error}"),
             };
             return Err(Error::new(Repr::Store { place: name, detail }));
@@ -154,7 +154,8 @@ impl Sqlite {
     fn open_unlocked(name: String, path: &str) -> Result<Self, Error> {
         let unlocked = Unlocked::from_path(path);
         if unlocked.seen.2 > 0 {
-            let detail = "cannot be read: another program is writing it, and its folder may not be written here; read a copy";
+            let detail =
+                "cannot be read: another program is writing it, and its folder is not writable; read a copy";
             return Err(Error::new(Repr::Store { place: name, detail: detail.into() }));
         }
         // `immutable` makes SQLite read without locks and without helper files.
@@ -202,7 +203,7 @@ impl Sqlite {
             _ => {}
         }
         let name = self.name.clone();
-        self.write("its tables cannot be made", |transaction| {
+        self.write("its tables cannot be created", |transaction| {
             transaction.execute(schema::CREATE, ())?;
             // Inside the transaction the version is read again: another program may have migrated the tables
             // meanwhile.
@@ -279,7 +280,7 @@ impl Sqlite {
             Ok(done) => {
                 // If the file lost its name during the write, the changes are unreachable and must not be
                 // confirmed.
-                self.check_names("nothing was confirmed")?;
+                self.check_names("no write was confirmed")?;
                 Ok(done)
             }
             // If the sync fails, the write-ahead log may still contain the commit, and SQLite finds it after
@@ -301,15 +302,15 @@ impl Sqlite {
 fn error_text(error: &rusqlite::Error) -> String {
     let advice = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "; another program has been writing it for 10 s, try again"
+            "; another program has locked it for 10 s; try again"
         }
-        Some(ErrorCode::DiskFull) => "; nothing was written, free some space and try again",
+        Some(ErrorCode::DiskFull) => "; nothing was written; free some space and try again",
         Some(ErrorCode::ReadOnly) => {
-            "; nothing was written, expected a file and a folder that may be read and written"
+            "; nothing was written; expected a readable and writable file and folder"
         }
-        Some(ErrorCode::NotADatabase) => "; expected a file that a store made, or a new one",
-        Some(ErrorCode::CannotOpen) => "; expected a folder that is there and may be read and written",
-        Some(ErrorCode::DatabaseCorrupt) => "; the file is damaged, restore it from a copy",
+        Some(ErrorCode::NotADatabase) => "; expected a file written by a store, or a new file",
+        Some(ErrorCode::CannotOpen) => "; expected an existing folder, readable and writable",
+        Some(ErrorCode::DatabaseCorrupt) => "; the file is damaged; restore it from a copy",
         _ => "",
     };
     format!("{error}{advice}")

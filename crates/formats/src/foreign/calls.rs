@@ -71,7 +71,7 @@ fn is_same(known: &Call, other: &Call) -> bool {
 fn join(known: &mut Call, other: Call) -> Result<(), String> {
     if known.name != other.name {
         return Err(format!(
-            "is a call of `{}` and, elsewhere in its message, of `{}`",
+            "calls `{}`, but its copy in the same message calls `{}`",
             other.name, known.name
         ));
     }
@@ -79,7 +79,7 @@ fn join(known: &mut Call, other: Call) -> Result<(), String> {
     if is_empty(&known.arguments) {
         known.arguments = other.arguments;
     } else if !is_empty(&other.arguments) && !is_equal(&known.arguments, &other.arguments) {
-        return Err("has other arguments elsewhere in its message".into());
+        return Err("has arguments that differ from those of its copy in the same message".into());
     }
     known.id = known.id.take().or(other.id);
     known.signature = known.signature.take().or(other.signature);

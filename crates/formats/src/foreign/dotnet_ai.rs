@@ -33,10 +33,11 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, F
     // An approval repeats its call, so the ids of all calls are collected first.
     let mut calls = Calls::find(&messages);
     let entries = reading.each(messages, |node, reading| message(node, &mut calls, reading))?;
-    if calls.errors > 0 {
-        let what = if calls.errors == 1 { "error is" } else { "errors are" };
-        reading.note(format!("{} {what} left out: the model did not say that", calls.errors));
-    }
+    reading.note_count(
+        calls.errors,
+        "error is left out: it is not from the model",
+        "errors are left out: they are not from the model",
+    );
     conversation.steps = entries.into_iter().flatten().map(Step::Entry).collect();
     Ok(conversation)
 }
@@ -95,15 +96,19 @@ fn stored<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Node<'a>, Fault>
             state.is_object().then(|| state.object()).transpose()?.and_then(|state| state.get("messages"));
         match found {
             Some(found) if messages.is_none() => messages = Some(found),
-            Some(found) => return Err(found.fault("are more messages; expected those of one provider")),
+            Some(found) => {
+                return Err(
+                    found.fault("is a second array of messages; expected the messages of one provider")
+                );
+            }
             None if crate::scan::find_any(state.json()).is_some() => {
                 let name = context_window::text::plain::short(name);
-                reading.note(format!("the state of `{name}` is left out: it is no message"));
+                reading.note(format!("the state of `{name}` is left out: it is not a message"));
             }
             None => {}
         }
     }
-    messages.ok_or_else(|| node.fault("holds no messages: their service may keep them"))
+    messages.ok_or_else(|| node.fault("contains no messages; their service may keep them"))
 }
 
 /// The ids of all calls and results in a file, so that approvals do not repeat them.
@@ -111,7 +116,7 @@ fn stored<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Node<'a>, Fault>
 struct Calls {
     made: BTreeSet<String>,
     answered: BTreeSet<String>,
-    errors: u64,
+    errors: usize,
 }
 
 impl Calls {
@@ -174,7 +179,7 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "tool" => Role::Tool,
-        _ => return Err(found.fault("is no role of Microsoft.Extensions.AI")),
+        _ => return Err(found.unknown("is not a role of Microsoft.Extensions.AI")),
     })
 }
 
@@ -190,10 +195,8 @@ fn content(node: &Node<'_>, calls: &mut Calls, reading: &mut Reading) -> Result<
             let is_protected = fields.first(&["protectedData", "ProtectedData", "protected_data"]).is_some();
             let piece = reasoning_piece(&fields)?;
             if is_protected && piece.is_none() {
-                reading.note(format!(
-                    "{}: a sealed thought is left out: its provider is not known",
-                    node.path()
-                ));
+                reading
+                    .note(format!("{}: signed reasoning is left out: its provider is unknown", node.path()));
             }
             piece
         }
@@ -236,7 +239,7 @@ fn part(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
                 .transpose()?;
             let (stated, source) = Source::from_text(uri.text()?);
             if matches!(&source, Source::Data(_)) && stated.is_none() {
-                return Err(uri.fault("is no address; expected one, or a data URL"));
+                return Err(uri.fault("is not an address; expected an address or a data URL"));
             }
             media::part(&uri, &own.or(stated).unwrap_or_default(), source, name)
         }
@@ -256,7 +259,7 @@ fn part(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
                 .ok_or_else(|| node.fault("has no `fileId`"))?;
             media::stored(&id, "openai", &id.text()?, false)
         }
-        _ => Err(node.fault("is no content of Microsoft.Extensions.AI that is known")),
+        _ => Err(node.fault("is not known content of Microsoft.Extensions.AI")),
     }
 }
 
@@ -316,7 +319,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<ToolResult, Faul
             parts.iter().map(|part| if let Part::Text(text) = part { text.as_str() } else { "" }).collect();
         let bare = |text: &str| text.split_whitespace().collect::<String>();
         if !bare(&all_text).contains(&bare(&whole.text()?)) {
-            return Err(items.fault("do not say what `result` says"));
+            return Err(items.fault("do not contain the text of `result`"));
         }
     }
     // The model sees the exception, so it is added unless the text contains it.

@@ -41,13 +41,13 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<ForeignConversation, F
     let count = |status: MessageStatus| statuses.iter().filter(|own| **own == status).count();
     reading.note_count(
         count(MessageStatus::Condensed),
-        "message that Roo Code condensed is left out: its summary stands for it",
-        "messages that Roo Code condensed are left out: their summary stands for them",
+        "message that Roo Code condensed is left out: its summary replaces it",
+        "messages that Roo Code condensed are left out: their summary replaces them",
     );
     reading.note_count(
         count(MessageStatus::Truncated),
-        "message that Roo Code took out to make room is left out",
-        "messages that Roo Code took out to make room are left out",
+        "message removed by Roo Code for lack of space is left out",
+        "messages removed by Roo Code for lack of space are left out",
     );
     let total = all.len();
     let kept: Vec<Node<'_>> = all

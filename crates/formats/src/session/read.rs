@@ -213,20 +213,20 @@ fn unread_keys(reader: &mut Reader<'_>, keys: Vec<(String, &RawValue)>) -> Resul
         let is_of_prompt = suggested.is_some_and(|suggested| OF_PROMPT.contains(&suggested));
         let value_kind = if is_of_prompt && scan::find_prose(value.get()).is_some_and(|found| is_lost(&found))
         {
-            Some("a text")
+            Some("text")
         } else {
             scan::has_messages(value.get()).then_some("messages")
         };
         if let Some(value_kind) = value_kind {
             reader.leave(
                 &key,
-                &format!("is not read and holds {value_kind}{hint} (--lenient leaves it out)"),
+                &format!("is not read and contains {value_kind}{hint} (--lenient leaves it out)"),
             )?;
         } else if suggested.is_none()
             && scan::find_part_or_prose(value.get()).is_some_and(|found| is_lost(&found))
         {
             let key = plain::short(&key);
-            reader.ignored.push(format!("the session's key `{key}` is not read; it holds a text"));
+            reader.ignored.push(format!("the session's key `{key}` is not read; it contains text"));
         }
         unread.push(key);
     }
@@ -242,11 +242,11 @@ fn has_text(log: &Conversation, found: &scan::Found) -> bool {
 /// Returns the error for a session that would give an empty prompt.
 fn empty_session_error(place: Place<'_>, log: &Conversation, is_message: bool, unread: &[String]) -> Error {
     let detail = if !log.messages().is_empty() {
-        "holds messages that say nothing; expected a text, a call or a result in one of them"
+        "contains only messages without content; expected a text, a tool call or a tool result in one of them"
     } else if is_message {
         "looks like one message; expected a session: an object with `messages`, or an array of them"
     } else {
-        "is an empty session; expected messages, system, rag or query (pins alone make no prompt)"
+        "is an empty session; expected messages, system, rag or query (pins alone are not a prompt)"
     };
     let near = unread.iter().find_map(|key| Some((key, suggested_key(key)?)));
     let near =
@@ -313,7 +313,7 @@ fn one_conversation(reader: &mut Reader<'_>, messages: &[wire::Message]) -> Resu
         match first {
             None => first = Some((name, value)),
             Some((own, other)) if own == name && other != value => {
-                let detail = "is of another conversation than the messages before; expected one: split them by this key";
+                let detail = "belongs to another conversation than the earlier messages; expected one conversation: split the file by this key";
                 return reader.leave(&format!("messages[{at}].{name}"), detail);
             }
             Some(_) => {}

@@ -66,7 +66,7 @@ impl UnreadKeys {
             if let Some(found) = found(message, name, json, suggested, log_keys) {
                 let hint =
                     suggested.map(|suggested| format!("; did you mean `{suggested}`?")).unwrap_or_default();
-                let detail = format!("is not known and holds {found}{hint} (--lenient leaves it out)");
+                let detail = format!("is unknown and contains {found}{hint} (--lenient leaves it out)");
                 lost.push(Lost { key: name.to_owned(), detail });
             } else if suggested.is_some() || is_own_text(message, name, json, log_keys) {
                 self.note_key(at, message, name, suggested);
@@ -112,7 +112,7 @@ impl UnreadKeys {
                 Some(suggested) => {
                     format!("the key `{key}` of {first}{others} is not read; did you mean `{suggested}`?")
                 }
-                None => format!("the key `{key}` of {first}{others} is not read; it holds a text"),
+                None => format!("the key `{key}` of {first}{others} is not read; it contains text"),
             }
         };
         self.met.iter().map(note).chain(more)
@@ -142,7 +142,7 @@ fn found(
     }
     if let Some(suggested) = suggested.filter(|suggested| !SETTINGS.contains(suggested)) {
         // Under a misspelt name, any value is content.
-        return Some(if suggested == "content" { "a text" } else { "a value" }).filter(|_| {
+        return Some(if suggested == "content" { "text" } else { "a value" }).filter(|_| {
             serde_json::from_str(json)
                 .map_or(true, |text: String| !is_in_message(message, &scan::Found::text(text)))
         });

@@ -78,7 +78,7 @@ pub(super) fn bounded(
 fn too_large(max_bytes: u64, of: &str, prompt: u64) -> Error {
     let (max_bytes, prompt) = (grouped(max_bytes), grouped(prompt));
     let detail = format!(
-        "builds more than {max_bytes} bytes in {of}, for a prompt of {prompt} bytes; expected no more than that"
+        "builds more than {max_bytes} bytes in {of}, for a prompt of {prompt} bytes; expected no more"
     );
     Error::new(ErrorKind::OutOfFuel, detail)
 }
