@@ -59,6 +59,7 @@ impl Session {
 pub struct SessionFile {
     name: String,
     text: String,
+    /// The JSON values at the top level of the text, in file order.
     documents: Vec<Document>,
     content: FileContent,
     options: ReadOptions,
@@ -84,7 +85,7 @@ impl SessionFile {
     ///
     /// Returns `ErrorKind::Input` with the place if the bytes are not UTF-8 or not JSON, if the file is
     /// empty, or if it is too large. The limits are 10,000,000 JSON values in a session (40,000,000 in a log
-    /// on disk) and 10,000,000 sessions.
+    /// on disk or a transcript) and 10,000,000 sessions.
     pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, Error> {
         Self::with_options(name, bytes, ReadOptions::new())
     }
@@ -211,7 +212,7 @@ impl SessionFile {
         Ok(Self { name: name.into(), text: String::new(), documents: Vec::new(), content, options })
     }
 
-    /// Returns the number of sessions. It is never 0.
+    /// Returns the number of sessions, at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a file without a session is an error")]
     pub fn len(&self) -> usize {
@@ -228,7 +229,7 @@ impl SessionFile {
     pub fn session(&self, id: Option<&str>) -> Result<Session, Error> {
         match self.place(id) {
             Ok(place) => self.read(place),
-            // An error about the content helps more than a list of ids that cannot be read either.
+            // An error about the content helps more than the ids of sessions that cannot be read either.
             Err(error) => Err(self.unreadable().filter(|_| id.is_none()).unwrap_or(error)),
         }
     }
@@ -357,7 +358,7 @@ impl SessionFile {
     }
 
     /// Reads a session from its JSON. If it is not a session of this library, tries the formats of other
-    /// tools again with all its messages, not only the first ones.
+    /// tools, and looks at all its messages, not only at the first ones as before.
     fn document(&self, text: &str, line: usize) -> Result<Session, Error> {
         let place = Place { name: &self.name, line };
         if let Some(format) = self.options.format {
@@ -434,7 +435,7 @@ impl SessionFile {
     }
 
     /// Iterates over the ids of the sessions in file order. A session without an id is named by its line
-    /// number.
+    /// number. A log on disk has no id.
     pub fn ids(&self) -> impl Iterator<Item = String> {
         self.places().filter(|place| !matches!(place, SessionPlace::Log(_))).map(|place| self.id_of(place))
     }
@@ -470,7 +471,7 @@ enum SessionPlace<'a> {
     /// All documents of the file, as the messages of one session.
     Messages,
     Document(&'a Document),
-    /// Several documents: the events of one thread.
+    /// Several documents: the events of one thread, which is a session of a transcript.
     Thread(&'a Transcript, &'a Thread),
 }
 

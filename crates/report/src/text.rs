@@ -23,7 +23,7 @@ use unicode_width::UnicodeWidthStr;
 pub struct Text<'a> {
     plan: &'a ContextPlan,
     page: Page,
-    /// The number of largest items in the list.
+    /// The length of the list of largest items.
     top: usize,
     /// The maximum number of rows shown per list.
     rows: usize,
@@ -32,7 +32,7 @@ pub struct Text<'a> {
     advice: Option<Advice>,
 }
 
-/// The maximum number of kinds in the list. The others share one line.
+/// The maximum number of kinds with a line of their own. The others share one line.
 const MAX_KINDS: usize = 10;
 
 /// The minimum and maximum width of a bar, in columns.
@@ -54,15 +54,15 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Sets the number of largest items in the list (default: 5).
+    /// Sets the length of the list of largest items (default: 5).
     #[must_use]
     pub fn with_top(mut self, items: usize) -> Self {
         self.top = items;
         self
     }
 
-    /// Sets the maximum number of rows per list (default: no limit). Of a longer list, the beginning and the
-    /// end are shown.
+    /// Sets the maximum number of rows per list (default: no limit). A longer list shows its beginning and
+    /// its end.
     #[must_use]
     pub fn with_rows(mut self, rows: usize) -> Self {
         self.rows = rows;
@@ -156,8 +156,8 @@ impl Text<'_> {
         let names = names.min(self.page.columns() / 2);
         let numbers = grouped(composition.total).len().max(8);
         let room = self.page.columns().saturating_sub(numbers + names + 11).min(LONGEST_BAR);
-        // Kinds are sorted by tokens, so the first one has the longest bar. Kinds without tokens do not
-        // occur.
+        // Kinds are sorted by tokens, so the first one has the longest bar. Every kind has tokens, so `most`
+        // is not 0.
         let most = composition.kinds.first().map_or(1, |(_, tokens)| *tokens);
         let parts: Vec<u64> = shown.iter().chain(&folded).map(|(_, tokens)| *tokens).collect();
         let percents = words::percentages(&parts, composition.total);
@@ -285,8 +285,8 @@ impl Text<'_> {
         writeln!(f, "{:<13}{left:>gap$}", "Free")
     }
 
-    /// Draws the tokens that a section uses and those that are left of its budget. The bar is yellow if the
-    /// section uses more than its budget.
+    /// Draws a section's used tokens and the unused rest of its budget. The bar is yellow if the section uses
+    /// more than its budget.
     fn bar(&self, section: &SectionUse, (room, whole): (usize, u64)) -> String {
         let part = |tokens: u64| {
             // The product can exceed `u64`.

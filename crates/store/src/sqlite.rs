@@ -26,12 +26,12 @@ use std::{
 /// The maximum time to wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The pause between attempts to switch a new file to a write-ahead log. If two programs create the file at
-/// once, SQLite does not wait for that by itself.
+/// once, SQLite fails at once instead of waiting.
 const BEGIN_PAUSE: Duration = Duration::from_millis(10);
 /// The maximum number of these attempts. All pauses together equal `PATIENCE`.
 const BEGIN_TRIES: u32 = 1_000;
 
-/// The advice in errors after which a transaction may or may not be on disk.
+/// The advice in an error that leaves open if the transaction is on disk.
 const NOT_KNOWN: &str = "The entries may or may not be stored: open the store again, load the session and compare it before you save again";
 
 /// The SQL for the current time of the database's clock, in milliseconds.
@@ -41,7 +41,8 @@ const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 pub(super) struct Sqlite {
     name: String,
     connection: Connection,
-    /// The identities of a writable store's files under their names. Others may delete or replace the files.
+    /// The files of a writable store with their identities, because another program may delete or replace
+    /// them.
     files: Vec<NamedFile>,
     /// The state of the file when it was opened, if it is read without locks because its folder is not
     /// writable.
@@ -411,7 +412,7 @@ fn each_row(
     Ok(Ok(()))
 }
 
-/// Updates the session's row for its newest prompt, and replaces the stored items.
+/// Updates the session's row for a new prompt, and replaces the stored items by those of that prompt.
 fn write_sent(transaction: &Transaction<'_>, key: i64, sent: &SentPrompt) -> rusqlite::Result<()> {
     let at = sent.items.as_ref().map(|_| number(sent.n));
     let sql = "UPDATE cw_session SET model = ?2, tokens = ?3, sent = ?4 WHERE key = ?1";
@@ -452,8 +453,7 @@ impl Backend for Sqlite {
     fn append(&mut self, id: &str, known: KnownState, batch: &Batch) -> Result<AppendOutcome, Error> {
         let KnownState { key: known, next: expected } = known;
         // The row of the session is updated first. Its WHERE clause compares the expected number of entries,
-        // so a
-        // conflict writes nothing.
+        // so that a conflict writes nothing.
         self.write("cannot be written", |transaction| {
             if expected == 0 && known.is_none() {
                 let begin =
