@@ -261,13 +261,13 @@ mod tests {
             };
             (cache.count_cached(Recurring::Text(text), limit, count).unwrap_or(Weight::Over), asked.get())
         };
-        assert_eq!(count_cached("abcdef", 3), (Weight::Over, 1));
-        assert_eq!(count_cached("abcdef", 2), (Weight::Over, 1));
-        assert_eq!(count_cached("abcdef", 5), (Weight::Over, 2));
-        assert_eq!(count_cached("abcdef", 6), (Weight::Exactly(6), 3));
-        assert_eq!(count_cached("abcdef", 9), (Weight::Exactly(6), 3));
-        assert_eq!(count_cached("abcdef", 1), (Weight::Over, 3));
-        assert_eq!(count_cached("ABCDEF", 9), (Weight::Exactly(6), 4));
+        assert_eq!(weigh("abcdef", 3), (Weight::Over, 1));
+        assert_eq!(weigh("abcdef", 2), (Weight::Over, 1));
+        assert_eq!(weigh("abcdef", 5), (Weight::Over, 2));
+        assert_eq!(weigh("abcdef", 6), (Weight::Exactly(6), 3));
+        assert_eq!(weigh("abcdef", 9), (Weight::Exactly(6), 3));
+        assert_eq!(weigh("abcdef", 1), (Weight::Over, 3));
+        assert_eq!(weigh("ABCDEF", 9), (Weight::Exactly(6), 4));
     }
 
     #[test]
