@@ -329,6 +329,8 @@ print(" ".join(sorted(name for name in names if name.startswith(("Py", "_Py"))))
             '    puts("loaded");\n    return 0;\n}\n'
         )
         compiler = [tools, "-m", "ziglang", "cc", "-target", f"{arch}-linux-musl", "-dynamic", "-rdynamic"]
+        # Zig's checks of undefined behaviour would need a newer musl than the oldest that a wheel may meet.
+        compiler += ["-O1", "-fno-sanitize=all"]
         run([*compiler, source, "-o", Path(folder) / "load"])
         loader = next((root / "lib").glob("ld-musl-*"))
         # The loader is a link to an absolute path, which is another file here.

@@ -34,6 +34,7 @@ use std::{
 /// Runs the tool and returns the exit code of the process. The first argument is the name of the program.
 ///
 /// The tool writes to standard output and standard error, and may end the process on a termination signal.
+#[must_use]
 pub fn run_with(arguments: Vec<OsString>) -> u8 {
     log_to_stderr();
     let done = match args::Cli::from_arguments(arguments) {
