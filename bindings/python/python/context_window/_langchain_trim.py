@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import (
@@ -18,7 +18,6 @@ from langchain_core.messages import (
 from langchain_core.messages import trim_messages as _theirs
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableLambda
-from typing_extensions import Never
 
 from ._core import Conversation, Manager, Plan
 from ._history import Histories, Sent
@@ -26,6 +25,9 @@ from ._langchain_counter import TokenCounter
 from ._langchain_messages import altered, same, wired
 from ._policy import OnOverflow, Planned, Policy, check_overflow, unknown_option
 from ._replay import replay
+
+if TYPE_CHECKING:
+    from typing_extensions import Never
 
 Messages: TypeAlias = Iterable[MessageLikeRepresentation] | PromptValue
 Counter: TypeAlias = (
@@ -137,7 +139,9 @@ class _TrimMessages(Planned):
             settings |= {"strategy": strategy, "allow_partial": allow_partial, "text_splitter": text_splitter}
             theirs = partial(_theirs, max_tokens=max_tokens, token_counter=counter or token_counter, **settings)
             return theirs() if messages is None else self._passed_on(theirs, messages)
-        trimmed: Callable[[Any], list[BaseMessage]] = partial(self._trimmed, counter=counter, budget=max_tokens, policy=policy, **settings)
+        trimmed: Callable[[Any], list[BaseMessage]] = partial(
+            self._trimmed, counter=counter, budget=max_tokens, policy=policy, **settings
+        )
         return RunnableLambda(trimmed, name="trim_messages") if messages is None else trimmed(messages)
 
     def _passed_on(self, theirs: Callable[[Any], Any], messages: Any) -> Any:

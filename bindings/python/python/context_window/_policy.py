@@ -18,6 +18,9 @@ from ._core import BudgetError, Document, Manager, Plan
 #: or nothing (the prompt is sent).
 OnOverflow: TypeAlias = Literal["raise", "warn", "send"]
 
+#: The documents of a request.
+Documents: TypeAlias = Iterable[Document | Mapping[str, Any] | tuple[str, float, str]]
+
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
@@ -33,13 +36,12 @@ class PromptTooLargeError(BudgetError):
         self.plan = plan
 
 
-class RequestOptions(TypedDict, total=False):
-    """The arguments of `Manager.plan` that an adapter passes on with each request."""
+class PlanOptions(TypedDict, total=False):
+    """The arguments of `Manager.plan` that every adapter passes on with each request."""
 
     tools: Sequence[Mapping[str, Any]] | None
     focus: str | None
     state: Mapping[str, str] | None
-    prompt_budget: int | None
     model_context_len: int | None
     max_completion_tokens: int | None
     max_input: int | None
@@ -50,10 +52,22 @@ class RequestOptions(TypedDict, total=False):
     excluded_messages: bool
 
 
-class DocumentOptions(RequestOptions, total=False):
-    """`RequestOptions` with documents that are the same for each request."""
+class RequestOptions(PlanOptions, total=False):
+    """`PlanOptions` with the budget of a prompt in tokens."""
 
-    documents: Iterable[Document | Mapping[str, Any] | tuple[str, float, str]] | None
+    prompt_budget: int | None
+
+
+class TargetOptions(PlanOptions, total=False):
+    """`PlanOptions` with the same documents for each request, for adapters with a budget of their own."""
+
+    documents: Documents | None
+
+
+class DocumentOptions(RequestOptions, total=False):
+    """`RequestOptions` with the same documents for each request."""
+
+    documents: Documents | None
 
 
 def check_options(owner: Callable[..., Any], given: Mapping[str, Any], options: type = RequestOptions) -> None:
