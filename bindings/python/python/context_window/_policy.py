@@ -4,15 +4,14 @@ budget.
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
 
-from ._core import BudgetError, Document, Manager, Plan
+from ._core import Document, Manager, Plan
+from ._errors import ContextWindowWarning, PromptTooLargeError
 
 #: The treatment of a prompt whose required items exceed the budget: an error, a warning (the prompt is sent),
 #: or nothing (the prompt is sent).
@@ -22,18 +21,6 @@ OnOverflow: TypeAlias = Literal["raise", "warn", "send"]
 Documents: TypeAlias = Iterable[Document | Mapping[str, Any] | tuple[str, float, str]]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
-
-
-class ContextWindowWarning(UserWarning):
-    """A warning of an adapter: a prompt above its budget, a refused summary, or an unplanned request."""
-
-
-class PromptTooLargeError(BudgetError):
-    """The required items of a prompt exceed its budget, and `on_overflow` is `"raise"`. `plan` is the plan."""
-
-    def __init__(self, message: str, plan: Plan | None = None) -> None:
-        super().__init__(message)
-        self.plan = plan
 
 
 class PlanOptions(TypedDict, total=False):
@@ -74,6 +61,8 @@ def check_options(owner: Callable[..., Any], given: Mapping[str, Any], options: 
     """Checks the keyword arguments of an adapter's constructor. Raises `TypeError` for an unknown one, with
     the nearest known name.
     """
+    import inspect
+
     own = {name for name, one in inspect.signature(owner).parameters.items() if one.kind is not one.VAR_KEYWORD}
     known = sorted({*own, *options.__annotations__} - {"self"})
     for name in given:
@@ -83,6 +72,8 @@ def check_options(owner: Callable[..., Any], given: Mapping[str, Any], options: 
 
 def unknown_option(owner: str, name: str, known: Iterable[str]) -> str:
     """Returns the text of the error for an unknown keyword argument."""
+    import difflib
+
     names = sorted(known)
     near = difflib.get_close_matches(name, names, 1, 0.6)
     hint = f"; did you mean '{near[0]}'?" if near else f"; expected one of {', '.join(names)}"
@@ -106,7 +97,7 @@ class Policy:
     def __reduce__(self) -> Any:
         return type(self), (self.on_overflow,)
 
-    def accept(self, plan: Plan, outcome: str = "It is sent nevertheless.") -> None:
+    def accept(self, plan: Plan, outcome: str = "They are sent nevertheless.") -> None:
         """Records a plan whose prompt is sent. Raises `PromptTooLargeError` or warns if it exceeds its budget,
         unless `on_overflow` is `"send"`.
         """

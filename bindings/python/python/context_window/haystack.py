@@ -326,6 +326,8 @@ class ContextWindowCompactor(Planned, Compactor):
         """Returns the messages within `target_tokens`, counted by `token_counter`. Returns None if the
         result would not be smaller.
         """
+        if not messages:
+            return None
         before = token_counter.count(messages)
         exact = ContextWindowTokenCounter(self.manager).count(messages)
         # The target is in tokens of another counter, so it is converted by the ratio of both counts.
@@ -334,8 +336,8 @@ class ContextWindowCompactor(Planned, Compactor):
         system, said = headed(messages)
         asked: dict[str, Any] = {**self._request, "prompt_budget": budget}
         plan = history.plan(said, system, **asked)
-        self._policy.accept(plan)
-        kept = framed(history.sent(plan), messages, self.manager.wire_format) if messages else []
+        self._policy.accept(plan, "They are returned nevertheless.")
+        kept = framed(history.sent(plan), messages, self.manager.wire_format)
         return kept if kept and token_counter.count(kept) < before else None
 
     async def compact_async(
