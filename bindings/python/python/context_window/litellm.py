@@ -226,7 +226,7 @@ class ContextWindowHook(Planned):
                     raise TypeError("wrap: pass the arguments after the messages by keyword")
             messages = call.get("messages")
             if messages and isinstance(model, str):
-                call["messages"] = self.messages(model, messages, call.get("tools"), **self._limits(call))
+                call["messages"] = self.messages(model, messages, **self._limits(call))
             token = _is_wrapped.set(True)
             try:
                 return function(*arguments, **call)
@@ -261,13 +261,12 @@ class ContextWindowHook(Planned):
             if getattr(call.get("litellm_logging_obj"), "messages", None):
                 warn("a request was not planned: pass its messages by keyword")
             return None
-        tools = call.get("tools")
-        planned = await asyncio.to_thread(self.messages, model, messages, tools, **self._limits(call))
+        planned = await asyncio.to_thread(self.messages, model, messages, **self._limits(call))
         return {**call, "messages": planned}
 
     def _limits(self, call: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the arguments of a plan that a call's own arguments determine."""
-        limits: dict[str, Any] = {}
+        limits: dict[str, Any] = {"tools": call.get("tools")}
         most = call.get("max_completion_tokens") or call.get("max_tokens")
         if self.prompt_budget is None and most is not None:
             limits["max_completion_tokens"] = most
