@@ -453,7 +453,7 @@ def test_trim_messages_refuses_what_theirs_refuses() -> None:
             untyped(given, token_counter="gpt-4o")
         with pytest.raises(TypeError, match="token_counter is missing"):
             untyped(given, max_tokens=9)
-        with pytest.raises(ValueError, match="'invalid' is no known model"):
+        with pytest.raises(ValueError, match="Invalid token_counter shortcut 'invalid'"):
             untyped(given, max_tokens=9, token_counter="invalid")
         with pytest.raises(ValueError, match="on_overflow"):
             untyped(given, max_tokens=9, token_counter="gpt-4o", on_overflow="explode")

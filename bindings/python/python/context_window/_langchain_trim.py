@@ -239,7 +239,8 @@ def _counter(given: Any) -> TokenCounter | None:
             found = TokenCounter(given)
             if isinstance(given, str) and not found.manager.known:
                 raise ValueError(
-                    f"token_counter: '{given}' is no known model; expected a model's name, a Manager, or a function"
+                    f"Invalid token_counter shortcut '{given}': it names no known model; expected a model's name, "
+                    "'approximate', a Manager, or a function"
                 )
         _keep(_counters, given, found)
         return found

@@ -15,7 +15,7 @@ from llama_index.core.tools import BaseTool
 
 from ._core import Manager, Plan
 from ._llama_index_messages import Messages
-from ._llama_index_turn import Managed, PlannedTurn, Planner, split_fields
+from ._llama_index_turn import Managed, ModelOptions, PlannedTurn, Planner, split_fields
 from ._policy import OnOverflow, Policy
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ class ContextWindowLLM(FunctionCallingLLM):
     _tools: tuple[list[Any], list[dict[str, Any]]] = PrivateAttr(default=([], []))
     _policy: Policy = PrivateAttr()
 
-    def __init__(self, llm: LLM, manager: Manager | str, **given: Any) -> None:
+    def __init__(self, llm: LLM, manager: Manager | str, **given: Unpack[ModelOptions]) -> None:
         # Prompts and programs read these fields of a model, so they equal those of the inner model.
         alike = {key: getattr(llm, key) for key in LLM.model_fields}
-        super().__init__(**{**alike, **split_fields(type(self), given), "llm": llm, "manager": manager})
+        super().__init__(**{**alike, **split_fields(type(self), dict(given)), "llm": llm, "manager": manager})
         self._planner = Planner(self.manager, self.most)
         self._policy = Policy(self.on_overflow)
 

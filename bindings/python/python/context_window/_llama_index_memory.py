@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, field_serializer
@@ -15,8 +15,11 @@ from llama_index.core.storage.chat_store.loading import load_chat_store
 
 from ._core import Conversation, Manager, Plan
 from ._llama_index_llm import ContextWindowLLM
-from ._llama_index_turn import Managed, PlannedTurn, Planner, split_fields
+from ._llama_index_turn import Managed, MemoryOptions, PlannedTurn, Planner, StoredMemoryOptions, split_fields
 from ._policy import OnOverflow, Policy
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class ContextWindowMemory(BaseChatStoreMemory):
@@ -38,10 +41,10 @@ class ContextWindowMemory(BaseChatStoreMemory):
     _planner: Planner = PrivateAttr()
     _policy: Policy = PrivateAttr()
 
-    def __init__(self, manager: Manager | str, **given: Any) -> None:
+    def __init__(self, manager: Manager | str, **given: Unpack[MemoryOptions]) -> None:
         if isinstance(given.get("chat_store"), dict):
             given["chat_store"] = load_chat_store(given["chat_store"])
-        super().__init__(**{**split_fields(type(self), given), "manager": manager})
+        super().__init__(**{**split_fields(type(self), dict(given)), "manager": manager})
         self._planner = Planner(self.manager, 1)
         self._policy = Policy(self.on_overflow)
 
@@ -50,14 +53,14 @@ class ContextWindowMemory(BaseChatStoreMemory):
         return "ContextWindowMemory"
 
     @classmethod
-    def from_defaults(
+    def from_defaults(  # type: ignore[override]
         cls,
         chat_history: list[ChatMessage] | None = None,
         llm: LLM | None = None,
         chat_store: BaseChatStore | None = None,
         chat_store_key: str = DEFAULT_CHAT_STORE_KEY,
         manager: Manager | str | None = None,
-        **request: Any,
+        **request: Unpack[StoredMemoryOptions],
     ) -> ContextWindowMemory:
         """Creates a memory for `llm`, or for the model that `manager` names. Raises `TypeError` if neither
         is given.
@@ -65,7 +68,7 @@ class ContextWindowMemory(BaseChatStoreMemory):
         if manager is None and llm is None:
             raise TypeError("from_defaults: expected manager or llm")
         if isinstance(llm, ContextWindowLLM):
-            request = {"planned": False, **request}
+            request.setdefault("planned", False)
             manager = manager or llm.manager
         store = chat_store or SimpleChatStore()
         if chat_history is not None:

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, PlainSerializer
 from ._core import Manager
 from ._history import Histories, Turn, known_usage
 from ._llama_index_messages import Messages, framed, headed, wired
-from ._policy import DocumentOptions, Policy, unknown_option
+from ._policy import DocumentOptions, OnOverflow, Policy, unknown_option
 
 #: A manager, or a model's name. In JSON it is the name; a pickle contains the whole manager.
 Managed = Annotated[
@@ -69,6 +69,32 @@ class PlannedTurn(Turn[ChatMessage]):
 
     def __reduce__(self) -> Any:
         return type(None), ()
+
+
+class ModelOptions(DocumentOptions, total=False):
+    """The keyword arguments of `ContextWindowLLM`."""
+
+    on_overflow: OnOverflow
+    retries: int
+    most: int
+    request: dict[str, Any]
+
+
+class MemoryOptions(DocumentOptions, total=False):
+    """The keyword arguments of `ContextWindowMemory`."""
+
+    on_overflow: OnOverflow
+    planned: bool
+    request: dict[str, Any]
+    chat_store: Any
+    chat_store_key: str
+
+
+class StoredMemoryOptions(DocumentOptions, total=False):
+    """The keyword arguments of `ContextWindowMemory.from_defaults`."""
+
+    on_overflow: OnOverflow
+    planned: bool
 
 
 def split_fields(of: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
