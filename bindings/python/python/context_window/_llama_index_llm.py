@@ -19,7 +19,7 @@ from ._llama_index_turn import Managed, ModelOptions, PlannedTurn, Planner, spli
 from ._policy import OnOverflow, Policy
 
 if TYPE_CHECKING:
-    pass
+    from typing_extensions import Unpack
 
 Call = Callable[[list[ChatMessage]], Any]
 
