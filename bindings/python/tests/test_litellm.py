@@ -291,9 +291,12 @@ def test_a_synchronous_request_is_planned_by_a_wrapper_or_warned_of(fake: Fake) 
     assert completion.__name__ == "completion" and len(long) == 200
     with pytest.raises(TypeError, match="by keyword"):
         completion(MODEL, long, 5)
+    with pytest.raises(TypeError, match="expected a synchronous function"):
+        made.wrap(litellm.acompletion)
     named = {"model_name": "group", "litellm_params": {"model": MODEL}}
     router = litellm.Router(model_list=[named])
-    made.wrap(router.completion)(model="group", messages=long)
+    with pytest.warns(ContextWindowWarning, match="'group' is no known model"):
+        made.wrap(router.completion)(model="group", messages=long)
     assert len(fake.seen[-1]) < 200
     made.log_pre_api_call(MODEL, long, {"call_type": "acompletion"})
     with pytest.warns(ContextWindowWarning, match="was not planned"):

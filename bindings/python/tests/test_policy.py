@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from context_window import ContextWindowWarning, Manager, PromptTooLargeError
-from context_window._policy import Backoff, Policy, check_options, warn
+from context_window._policy import Backoff, Policy, check_options, manager_of, warn
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 pytestmark = pytest.mark.filterwarnings("ignore::haystack.utils.experimental.ExperimentalWarning")
@@ -165,8 +165,11 @@ def test_the_compactor_and_the_compressors_refuse_unknown_options() -> None:
 
 
 def test_a_policy_without_adapters() -> None:
-    manager = Manager("gpt-4o")
-    del manager
+    with pytest.warns(ContextWindowWarning, match="'gpt4-oo' is no known model"):
+        assert not manager_of("gpt4-oo").known
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert manager_of(own := Manager("my-own-model")) is own and manager_of("gpt-4o").known
     with pytest.raises(TypeError, match="did you mean 'focus'"):
         check_options(langchain, {"focsu": 1})
     with pytest.warns(ContextWindowWarning, match="hello") as told:

@@ -236,7 +236,7 @@ def _counter(given: Any) -> TokenCounter | None:
     with _lock:
         found = _counters.pop(given, None)
         if found is None:
-            found = TokenCounter(given)
+            found = TokenCounter(Manager(given) if isinstance(given, str) else given)
             if isinstance(given, str) and not found.manager.known:
                 raise ValueError(
                     f"Invalid token_counter shortcut '{given}': it names no known model; expected a model's name, "

@@ -12,12 +12,12 @@ from pydantic import BeforeValidator, PlainSerializer
 from ._core import Manager
 from ._history import Histories, Turn, known_usage
 from ._llama_index_messages import Messages, framed, headed, wired
-from ._policy import DocumentOptions, OnOverflow, Policy, unknown_option
+from ._policy import DocumentOptions, OnOverflow, Policy, manager_of, unknown_option
 
 #: A manager, or a model's name. In JSON it is the name; a pickle contains the whole manager.
 Managed = Annotated[
     Manager,
-    BeforeValidator(lambda given: Manager(given) if isinstance(given, str) else given),
+    BeforeValidator(lambda given: manager_of(given) if isinstance(given, str) else given),
     PlainSerializer(lambda manager: manager.name),
 ]
 

@@ -170,7 +170,12 @@ def output_tool(name: str, schema: Any, description: str = "") -> dict[str, Any]
 
 
 def manager_of(given: Manager | str) -> Manager:
-    """Returns the given manager, or creates one for a model's name."""
-    if isinstance(given, (Manager, str)):
-        return given if isinstance(given, Manager) else Manager(given)
+    """Returns the given manager, or creates one for a model's name. Warns of an unknown name."""
+    if isinstance(given, Manager):
+        return given
+    if isinstance(given, str):
+        manager = Manager(given)
+        if not manager.known:
+            warn(f"'{given}' is no known model: its limits and token counts are estimates. A Manager has no warning.")
+        return manager
     raise TypeError(f"expected a Manager or a model's name, not a {type(given).__name__}")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
+import inspect
 import json
 import operator
 import threading
@@ -31,6 +32,7 @@ from ._policy import (
     TargetOptions,
     check_options,
     check_overflow,
+    manager_of,
     output_tool,
     unknown_option,
     warn,
@@ -131,7 +133,7 @@ class _Models:
     """The conversations of each model, and a function that creates its manager."""
 
     def __init__(self, manager_for: Callable[[str], Manager] | None, most: int) -> None:
-        self._manager_for = manager_for or Manager
+        self._manager_for = manager_for or manager_of
         self._most = most
         self._lock = threading.Lock()
         self._all: dict[str, Histories[Own]] = {}
@@ -212,9 +214,13 @@ class ContextWindowHook(Planned):
             return prompt(history, plan)
 
     def wrap(self, function: Callable[..., R]) -> Callable[..., R]:
-        """Returns `litellm.completion`, or `completion` of a router, with planned messages. Pass the messages by
+        """Returns `litellm.completion`, or `completion` of a router, with planned messages. Raises `TypeError` for
+        an asynchronous function, whose requests the hook itself plans. Pass the messages by
         keyword. A model's name that is no model of a deployment is planned like `before_routing=True`.
         """
+
+        if inspect.iscoroutinefunction(function):
+            raise TypeError("wrap: expected a synchronous function; the registered hook plans asynchronous requests")
 
         @functools.wraps(function)
         def planned(*arguments: Any, **call: Any) -> R:

@@ -42,9 +42,6 @@ _FUNCTIONS = ("function_call", "custom_tool_call", "function_call_output", "cust
 _KINDS = {"reasoning": "reasoning", "mcp_approval_request": "call", "mcp_approval_response": "result"}
 _GOES_ON = {"reasoning": ("reasoning", "said", "call", "other"), "said": ("call",), "call": ("call",)}
 
-#: The name of a call whose conversation the server keeps.
-_ON_SERVER = "call_on_server"
-
 #: The type of the log parts that contain a session's items.
 _HELD = "openai_agents_item"
 
@@ -118,6 +115,10 @@ def _content(item: TResponseInputItem) -> dict[str, Any]:
     return said
 
 
+class _ServerCall(dict[str, Any]):
+    """A call in a conversation that the server keeps. It is planned with its result, and never sent."""
+
+
 def completed(groups: list[Group]) -> list[Group]:
     """Adds a call before results at the beginning whose calls the server keeps. The call is never sent.
 
@@ -128,7 +129,7 @@ def completed(groups: list[Group]) -> list[Group]:
     if any(_kind(item) in ("said", "call", "reasoning") for item in plain):
         return groups
     results = [_call_id(item) for item in takewhile(lambda item: _kind(item) == "result", plain)]
-    calls = [{"type": "function_call", "call_id": id, "name": _ON_SERVER, "arguments": "{}"} for id in results]
+    calls = [_ServerCall(type="function_call", call_id=id, name="on_server", arguments="{}") for id in results]
     return [cast(Group, tuple(calls)), *groups] if calls else groups
 
 
@@ -203,7 +204,7 @@ def framed(sent: Iterable[Sent[Group]], given: ModelInputData) -> ModelInputData
     items: list[TResponseInputItem] = []
     for one in (one for one in sent if one.item.ids != [SYSTEM]):
         item = one.item
-        if one.own is not None and _plain(one.own[0]).get("name") == _ON_SERVER:
+        if one.own is not None and isinstance(one.own[0], _ServerCall):
             continue
         if one.own is not None:
             items.extend(altered(one.own, one) if item.changed else one.own)
