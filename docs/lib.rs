@@ -2,9 +2,8 @@
 #![doc = include_str!("README.md")]
 #![allow(clippy::doc_markdown, reason = "names of products are prose")]
 
-// `links.in` says where the links of the pages lead in rustdoc. Of two definitions of a link the first one
-// holds: that file comes before each page, and a page ends with the definitions for readers of the
-// repository.
+// `links.in` defines the rustdoc targets of the pages' links. The first of two definitions of a link is used,
+// so that file comes before each page. A page ends with the definitions for readers of the repository.
 
 #[doc = include_str!("links.in")]
 #[doc = include_str!("guide/quick-start.md")]

@@ -1,4 +1,4 @@
-//! An agent's loop: plan, ask, run the open calls, push their results, until the model calls nothing more.
+//! An agent loop: plan, ask, run the open calls and push their results, until the model calls no more tools.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use context_window::{
@@ -29,7 +29,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// A stand-in for a provider: calls the tool first, then answers.
+/// Simulates a provider: calls the tool first, then answers.
 fn ask_a_model(_body: &impl serde::Serialize, prompt: &[Message]) -> (Message, Usage) {
     let usage = Usage::openai(100, 0, 10);
     match prompt.last().map(Message::text) {

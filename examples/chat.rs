@@ -1,6 +1,6 @@
-//! A chat loop that may go on for ever: as many documents as fit, a pinned note that lives for three turns, warnings,
-//! compaction, and a log on disk that the next run goes on with. The model is a stand-in that repeats the question, the
-//! retriever one that counts common words.
+//! An endless chat loop: as many documents as fit, a pinned note that lives for three turns, warnings,
+//! compaction, and a log on disk that the next run continues. The simulated model repeats the question, and
+//! the retriever counts common words.
 //!
 //! `printf 'Hello\nWhen do you open?\n' | cargo run --example chat`
 #![allow(clippy::print_stdout, reason = "an example prints")]
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for line in std::io::stdin().lines().map_while(Result::ok) {
         log.push(Message::user(line.as_str()));
-        // How many passages of about 30 tokens the prompt could hold: no more are asked for.
+        // The number of passages of about 30 tokens with room in the prompt; no more are retrieved.
         let budget = manager.retrieval_budget(&PlanRequest::new(&log))?;
         let hits = search(&line, budget.top_k(30));
         let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(hits))?;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 println!("the window is {to:?} now");
             }
         }
-        // Hand `compaction_due` to a model where there is one; this is what is done without.
+        // With a model, pass it the request of `compaction_due`. This compacts without one.
         if let Some(record) = manager.compactor().compact_if_due(&mut log, &[], RequestLimits::new())? {
             println!("{} messages archived, {} tokens freed", record.messages_archived, record.freed());
         }
@@ -49,7 +49,7 @@ const PASSAGES: [(&str, &str); 3] = [
     ("cards", "When you move, bring your card and a letter with the new address."),
 ];
 
-/// The passages that have the most words in common with the question.
+/// Returns the passages with the most words in common with the question.
 fn search(question: &str, top_k: u64) -> Vec<RagItem> {
     let words: Vec<String> = question.to_lowercase().split_whitespace().map(str::to_owned).collect();
     let hit = |(id, text): &(&str, &str)| {

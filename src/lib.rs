@@ -40,12 +40,13 @@
 //!
 //! A [`ContextWindowManager`] combines one model, one token counter and one configuration. A [`Conversation`]
 //! is an append-only log of messages, pins and TTLs. A [`PlanRequest`] borrows the log and adds the parts of
-//! a single prompt: documents, tools, volatile state and limits. [`ContextWindowManager::build_plan`] returns
-//! a [`ContextPlan`], which lists every candidate as included or excluded, with its tokens and its reason.
+//! a single prompt: documents, tools, limits, and state such as the time.
+//! [`ContextWindowManager::build_plan`] returns a [`ContextPlan`], which lists every candidate as included or
+//! excluded, with its tokens and its reason.
 //!
 //! After the reply, call [`Conversation::push_reply`]. It records the start of the window, the included
 //! documents and the provider's usage report. The next prompt then begins with the same bytes, so the
-//! provider's cache applies. A model without a public tokenizer is counted with another one, and each such
+//! provider's cache applies. If a model's own tokenizer is not built in, another one counts, and each such
 //! count is marked as an estimate. The usage reports then correct the budget.
 //!
 //! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due)
@@ -59,11 +60,11 @@
 //!   randomness and no dependence on hash order.
 //! - The tokens of `included` and `overhead` sum to the total, and the total is the token count of the
 //!   rendered prompt.
-//! - A tool call is included with all its results or not at all. The live question is always included.
-//!   Documents are included whole.
+//! - A tool call is included with all its results or not at all. The live question, which is the newest user
+//!   message, is always included. Documents are included whole.
 //! - Planning time depends on the size of the budget, not on the length of the history.
-//! - With `fill = "backfill"`, a larger budget may lose a document that a smaller one kept; see
-//!   `docs/rules.md`.
+//! - With `fill = "backfill"`, a larger budget may lose a document that a smaller one kept (rule S8 of
+//!   `docs/rules.md`).
 //!
 //! The feature `openai` (default) adds the encodings `o200k_base` and `cl100k_base`, `hf` (default) adds any
 //! Hugging Face `tokenizer.json`, and `chat-template` renders prompts with a model's own chat template. The
@@ -79,9 +80,9 @@
 //! | render a prompt for a provider | [`render`] |
 //! | store a conversation | [`events::LogEvent`]; on disk or in a database: `context-window-store` |
 //! | get a budget hint for retrieval | [`ContextWindowManager::retrieval_budget`] |
-//! | add the time or open files (`SysInfo`) | [`PlanRequest::with_state`] |
+//! | add state, such as the time or open files | [`PlanRequest::with_state`] |
 //! | end a turn (decrement TTL) | [`Conversation::complete_turn`], [`Ttl`] |
-//! | answer a used-up TTL | [`Conversation::pin`], [`Conversation::set_ttl`], [`Conversation::unpin`] |
+//! | handle an expired TTL | [`Conversation::pin`], [`Conversation::set_ttl`], [`Conversation::unpin`] |
 //! | measure context window usage | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
 //! | show a status line | [`usage::ContextUsage`]; as a widget: `context-window-ratatui` |
 //! | report events to a user | [`ContextPlan::events`], [`Conversation::observe_usage`] |

@@ -1,5 +1,5 @@
-//! What once grew with the square of its size, and what still grows, at a size and at twice that: two figures of one run show
-//! how it grows now.
+//! Operations that once took quadratic time, and those whose cost still grows. Each runs at a size and at
+//! twice that size, so that two results of one run show the growth.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -33,7 +33,7 @@ fn notes(count: usize, ttl: Option<Ttl>) -> Conversation {
     log
 }
 
-/// A session file with a compaction after every second message.
+/// Creates a session file with a compaction after every second message.
 fn compacted(count: usize) -> String {
     let one = |at: usize| {
         format!(
@@ -51,7 +51,7 @@ fn documents(count: usize) -> Vec<RagItem> {
     (0..count).map(|at| RagItem::new(format!("d{at}"), (at * 7_919 % count) as f64, text(at))).collect()
 }
 
-/// A message of many calls, with the result of each.
+/// Creates a conversation with one message of many calls, and the result of each.
 fn parallel_calls(count: usize) -> Conversation {
     let calls = (0..count).map(|at| ToolCall::new(format!("c{at}"), "f", "{}"));
     let mut log = Conversation::from([Message::user("Go."), Message::assistant("").with_tool_calls(calls)]);
@@ -61,7 +61,7 @@ fn parallel_calls(count: usize) -> Conversation {
     log
 }
 
-/// Calls in one message, documents of one text, a note among notes, and a replay.
+/// Measures many calls in one message, documents with one text, a note among notes, and a replay.
 fn many_of_a_kind(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
     let mut group = criterion.benchmark_group("many of a kind");
     let gemini = ContextWindowManager::for_model("gemini-2.5-pro").expect("the registry is built in");
@@ -88,7 +88,7 @@ fn many_of_a_kind(criterion: &mut Criterion, manager: &ContextWindowManager, lim
     group.finish();
 }
 
-/// A conversation of which every message is pinned; the priority of each by its position.
+/// Pins every message of a conversation, with a priority by its position.
 fn pinned(mut log: Conversation, count: usize, priority: impl Fn(usize) -> Priority) -> Conversation {
     for at in 0..count {
         log.pin_message(format!("m{at}"), priority(at)).expect("it is there");
@@ -96,7 +96,7 @@ fn pinned(mut log: Conversation, count: usize, priority: impl Fn(usize) -> Prior
     log
 }
 
-/// Pinned messages, and a question with the results that it waits for.
+/// Creates pinned messages, and a question with the results that its answer needs.
 fn waiting_for_results(count: usize) -> Conversation {
     let mut log = talk(count, &[Role::User, Role::Assistant]);
     log.push(Message::user("And now?"));
@@ -105,7 +105,7 @@ fn waiting_for_results(count: usize) -> Conversation {
     pinned(log, count, |_| Priority::Normal)
 }
 
-/// Answers among pinned messages.
+/// Measures explanations among pinned messages.
 fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
     let mut group = criterion.benchmark_group("pinned messages");
     let both = [Role::User, Role::Assistant];
@@ -160,8 +160,8 @@ fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
     group.finish();
 }
 
-/// What `docs/performance.md` lists as still growing.
-fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
+/// Benchmarks the calls of "Work that grows" in `docs/performance.md`.
+fn bench_growing_costs(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
     let mut group = criterion.benchmark_group("what still grows");
     for count in [5_000, 10_000] {
         let log = talk(count, &[Role::User, Role::Assistant]);
@@ -184,7 +184,7 @@ fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, l
             bench.iter(|| manager.explainer(black_box(&request)).explain_all());
         });
     }
-    // Replies behind the live question end the merging of state: each selection looks at every pin.
+    // Replies after the live question end the merging of state, so each selection visits every pin.
     for count in [500, 1_000] {
         let log = pinned(talk(count, &[Role::User, Role::Assistant]), count, |_| Priority::Normal);
         let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(count as u64));
@@ -219,7 +219,7 @@ fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, l
     group.finish();
 }
 
-/// Two counters over one conversation, in turns.
+/// Measures two counters that plan the same conversation alternately.
 fn two_models(criterion: &mut Criterion, manager: &ContextWindowManager) {
     let other = ContextWindowManager::for_model("gpt-4").expect("the registry is built in");
     let log = talk(10_000, &[Role::User, Role::Assistant]);
@@ -267,7 +267,7 @@ fn main() {
     group.finish();
     many_of_a_kind(&mut criterion, &manager, limits);
     pinned_messages(&mut criterion, &manager);
-    what_still_grows(&mut criterion, &manager, limits);
+    bench_growing_costs(&mut criterion, &manager, limits);
     two_models(&mut criterion, &manager);
     let mut group = criterion.benchmark_group("read a session of compactions");
     for count in [2_000, 4_000] {

@@ -1,6 +1,6 @@
-//! Counting against other crates, interleaved in one run: MB/s, and times the speed of tiktoken-rs. Counts have to be
-//! equal. `cargo bench -p context-window-benches --bench count`; real texts come in where
-//! `CONTEXT_WINDOW_DATA` names their folder.
+//! Counting speed compared with other crates, interleaved in one run: MB/s, and as a multiple of tiktoken-rs.
+//! Counts have to be equal. Run with `cargo bench -p context-window-benches --bench count`. Real texts are
+//! included if `CONTEXT_WINDOW_DATA` names their folder.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -19,7 +19,7 @@ use std::{hint::black_box, io::Read, time::Instant};
 
 type Count = Box<dyn Fn(&str) -> u64>;
 
-/// Bytes of each corpus.
+/// Size of each corpus, in bytes.
 const SIZE: usize = 1 << 20;
 
 fn crates() -> Vec<(&'static str, Count)> {
@@ -35,7 +35,7 @@ fn crates() -> Vec<(&'static str, Count)> {
     ]
 }
 
-/// Texts of the real sessions whose files start so.
+/// Returns texts of the real sessions in files with this prefix.
 fn real(prefix: &str) -> String {
     let Some(folder) = std::env::var_os("CONTEXT_WINDOW_DATA") else { return String::new() };
     let mut text = String::new();
@@ -77,7 +77,7 @@ fn corpora() -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> =
         real.map(|(name, prefix)| (name.to_owned(), self::real(prefix))).into();
     all.retain(|(_, text)| !text.is_empty());
-    // Written texts repeat themselves: what they show is the speed once pieces are known.
+    // The synthetic texts repeat themselves, so they show the speed once their pieces are known.
     all.extend(texts::of_every_kind().into_iter().map(|(kind, text)| {
         let times = SIZE / text.len() + 1;
         (format!("{kind} (repeated)"), cut(text.repeat(times)))
@@ -112,14 +112,14 @@ fn seconds(work: impl FnOnce() -> u64) -> (f64, u64) {
     (started.elapsed().as_secs_f64(), n)
 }
 
-/// The best of five.
+/// Returns the fastest of five runs.
 fn best(work: impl Fn() -> u64) -> (f64, u64) {
     (0..5).map(|_| seconds(&work)).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
 }
 
 fn main() {
     let only = std::env::args().skip(1).find(|word| !word.starts_with("--")).unwrap_or_default();
-    // Loading: what the first count of a process waits for.
+    // Loading time, which the first count of a process includes.
     let (ours, _) = seconds(|| TokenCounter::o200k_base().count("a rare wordlet, xqzjk").unwrap().tokens);
     let (bpe, _) = seconds(|| bpe_openai::o200k_base().count("a") as u64);
     println!("loading o200k_base: this crate {:.1} ms, then bpe-openai {:.1} ms", ours * 1e3, bpe * 1e3);
@@ -131,7 +131,7 @@ fn main() {
         crates.iter().map(|(name, _)| format!("{name:>22}")).collect::<String>()
     );
     for (kind, text) in corpora().iter().filter(|(kind, _)| kind.contains(&only)) {
-        // The first pass of each crate over a text it has not seen, then the best of five.
+        // The first pass of each crate over a new text, then the fastest of five.
         let cold: Vec<f64> = crates.iter().map(|(_, count)| seconds(|| count(text)).0).collect();
         let mut best = vec![f64::MAX; crates.len()];
         let mut counts = vec![0; crates.len()];
@@ -152,7 +152,7 @@ fn main() {
         }
     }
 
-    // tiktoken-rs panics on a megabyte of spaces, so it is not asked here.
+    // tiktoken-rs panics on a megabyte of spaces, so it is left out here.
     println!("\n1 MB without a break, first pass, MB/s");
     for (kind, text) in endless().iter().filter(|(kind, _)| kind.contains(&only)) {
         let cells: String = crates[1..]
@@ -164,7 +164,7 @@ fn main() {
         println!("{kind:<20}{cells}");
     }
 
-    // Early exit: is a paste of 100 MB over 8,000 tokens, and what of one that bytes do not decide?
+    // Early exit: a paste of 100 MB against 8,000 tokens, and a text whose size in bytes does not decide it.
     println!("\nover 8,000 tokens?");
     let counter = TokenCounter::o200k_base();
     let prose = texts::of_every_kind()[0].1.repeat(50_000);

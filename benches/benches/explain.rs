@@ -1,4 +1,5 @@
-//! What explanations cost beside the plan they explain: every row of a plan with many documents, of a long conversation, of both.
+//! The cost of explanations compared with their plan: every row of a plan with many documents, of a long
+//! conversation, and of both.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -28,7 +29,7 @@ fn documents(count: u32) -> Vec<RagItem> {
     (0..count).map(one).collect()
 }
 
-/// A question and an answer in turns, or one question with everything after it in its turn.
+/// Creates a conversation of questions and answers, or of one question with everything else in its turn.
 fn talk(count: usize, is_one_turn: bool) -> Conversation {
     let message = |at: usize| {
         let text = format!("message {at} of some words");
@@ -41,7 +42,7 @@ fn talk(count: usize, is_one_turn: bool) -> Conversation {
     Conversation::from_iter((0..count).map(message))
 }
 
-/// Of each: as it is, and as the next question of a conversation whose last prompt was sent.
+/// Measures each conversation alone, and as the next question after a sent prompt.
 fn conversations(criterion: &mut Criterion, manager: &ContextWindowManager) {
     let mut group = criterion.benchmark_group("conversations");
     for (name, log, rag) in [

@@ -1,6 +1,8 @@
-//! One line a file of real sessions: how many plans were made of it, and a hash over their fingerprints. Two versions that decide
-//! alike print the same. `cargo bench -p context-window-benches --bench fingerprints`, with
+//! Prints one line per file of real sessions: the number of plans made from it, and a hash over their
+//! fingerprints. Two versions with the same decisions print the same lines. Needs
 //! `CONTEXT_WINDOW_DATA`.
+//!
+//! `cargo bench -p context-window-benches --bench fingerprints`
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -16,10 +18,10 @@ use context_window::{Config, ContextWindowManager, Model, RequestLimits};
 use context_window_formats::SessionFile;
 use std::io::Read;
 
-/// The models whose rules differ most: OpenAI's wire format, and Anthropic's, which checks reasoning.
+/// The models with the most different rules: OpenAI's wire format, and Anthropic's with checked reasoning.
 const MODELS: [&str; 2] = ["gpt-4o", "claude-fable-5-1"];
 const BUDGETS: [u64; 4] = [2_000, 8_000, 30_000, 128_000];
-/// Sessions of one file, and of each the newest prompts.
+/// Number of sessions per file; the newest prompts of each are planned.
 const SESSIONS: usize = 25;
 const PROMPTS: usize = 6;
 
@@ -61,7 +63,7 @@ fn main() {
                     Ok(plan) => add(plan.fingerprint()),
                     Err(error) => add(error.to_string()),
                 }
-                // Each goes on from the prompt before it.
+                // Each prompt continues from the one before it.
                 for step in manager.explainer(&request).replay_newest(PROMPTS) {
                     match step {
                         Ok(step) => add(step.plan.fingerprint()),

@@ -1,8 +1,10 @@
-//! How much of the budget is used, how much of a prompt repeats the one before it, and how much of the evidence is in it, for
-//! each setting of what stays: tables in Markdown, the same on every run.
+//! Measures three values for each retention setting: the used share of the budget, the part of a prompt that
+//! repeats the one before it, and the part of the evidence in the prompt. The Markdown tables are the same on
+//! every run.
 //!
-//! `cargo bench -p context-window-benches --bench frontier -- windows` looks at conversations alone, `-- documents` at talks
-//! whose questions come with documents, for a model that checks what stands before its reasoning.
+//! `cargo bench -p context-window-benches --bench frontier -- windows` measures conversations alone.
+//! `-- documents` measures conversations whose questions come with documents, for a model that checks the
+//! prompt before its reasoning.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -22,33 +24,35 @@ use context_window_benches::data;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// One question of a conversation: what was said before it, what comes with it, and what its answer needs.
+/// One question of a conversation: the messages before it, its documents, and the evidence for its answer.
 struct Turn {
     messages: Vec<Message>,
     documents: Vec<RagItem>,
     gold: BTreeSet<String>,
 }
 
-/// A conversation, and what its last question needs.
+/// A conversation, and the evidence for its last questions.
 struct Talk {
     name: &'static str,
     turns: Vec<Turn>,
-    /// Questions asked at the end, with the ids of the messages that answer them.
+    /// Questions at the end, each with the ids of the messages that answer it.
     asked: Vec<(String, BTreeSet<String>)>,
 }
 
 #[derive(Default)]
 struct Sum {
-    /// Per mille of the budget that each prompt used that did not hold everything.
+    /// Used share of the budget in per mille, for each prompt that did not hold everything.
     used: Vec<u64>,
     sent: u64,
     repeated: u64,
     cuts: u64,
-    /// Evidence that was in, and all of it.
+    /// Number of evidence items in the prompts.
     found: u64,
+    /// Number of all evidence items.
     gold: u64,
-    /// Questions whose evidence was in as a whole, and all of them.
+    /// Number of questions with all their evidence in the prompt.
     whole: u64,
+    /// Number of all questions.
     questions: u64,
     thoughts: u64,
     made: u64,
@@ -119,7 +123,7 @@ fn manager(model: &str, tweak: impl Fn(&mut Config)) -> ContextWindowManager {
     ContextWindowManager::configured(model, config).expect("sound options")
 }
 
-/// Lives through a talk, prompt by prompt.
+/// Plans a conversation prompt by prompt and adds the results to `sum`.
 fn live(talk: &Talk, budget: u64, manager: &ContextWindowManager, thinks: bool, sum: &mut Sum) {
     let mut log = Conversation::new();
     for (at, turn) in talk.turns.iter().enumerate() {
@@ -168,7 +172,7 @@ fn lines(name: &str) -> Vec<Value> {
     texts.iter().flat_map(|text| text.lines()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Talks with questions at their ends.
+/// Reads conversations with questions at their ends.
 fn conversations(name: &'static str, most: usize) -> Vec<Talk> {
     let talk = |line: Value| {
         let asked = line["qa"].as_array().into_iter().flatten().filter_map(|qa| {
@@ -183,7 +187,7 @@ fn conversations(name: &'static str, most: usize) -> Vec<Talk> {
     lines(name).into_iter().take(most).map(talk).collect()
 }
 
-/// Sessions of agents, as they were.
+/// Reads agent sessions unchanged.
 fn sessions(name: &'static str, most: usize) -> Vec<Talk> {
     let mut talks = Vec::new();
     for file in data::files(&[name]) {
@@ -199,7 +203,7 @@ fn sessions(name: &'static str, most: usize) -> Vec<Talk> {
     talks
 }
 
-/// The questions of a retrieval set as one talk, each with the best ten of its passages.
+/// Reads the questions of a retrieval set as one conversation, each with its ten best passages.
 fn chained(name: &'static str) -> Talk {
     let turn = |(at, line): (usize, Value)| {
         let passages: Vec<&Value> = line["passages"].as_array().unwrap().iter().take(10).collect();
@@ -237,7 +241,7 @@ fn windows() {
                 set.iter().for_each(|talk| live(talk, budget, &manager, false, &mut sum));
                 (low, sum)
             });
-            // Where everything fits, no mark is ever met.
+            // If everything fits, no low mark is ever reached.
             if lived.iter().all(|(_, sum)| sum.used.is_empty()) {
                 continue;
             }

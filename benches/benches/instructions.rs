@@ -1,6 +1,6 @@
-//! Instructions of eleven cases, counted under valgrind: the same number on every run, whatever else a
-//! machine does. A case that takes over 3 % more than `instructions.in` says fails: `./check instructions`. A
-//! change that is meant to cost more writes the figures of its run there, and says why.
+//! Instruction counts of eleven cases under valgrind: the same number on every run, independent of other load
+//! on the machine. A case with over 3 % more than `instructions.in` states fails: `./check instructions`. A
+//! change with intended extra cost writes its new counts there, with a reason.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -24,15 +24,15 @@ use gungraun::{
 use serde_json::json;
 use std::hint::black_box;
 
-/// Instructions of each case in the profile `dev`, behind the name of the compiler that they hold for.
+/// Instructions of each case in the profile `dev`, after the name of the compiler they are valid for.
 const LIMITS: [(&str, u64); 11] = include!("instructions.in");
 
-/// In per mille.
+/// Allowed excess, in per mille.
 const TOLERANCE: u64 = 30;
 
 fn limit(case: &str) -> LibraryBenchmarkConfig {
     let mut config = LibraryBenchmarkConfig::default();
-    // Another compiler makes other code: its figures are shown, and not judged.
+    // Another compiler generates other code: its counts are shown, but not checked.
     if std::env::var_os("INSTRUCTIONS_OF_ANOTHER_COMPILER").is_some() {
         return config;
     }
@@ -62,7 +62,7 @@ impl Case {
     }
 }
 
-/// A conversation of tool steps and answers, nothing of it counted; the counter has counted something.
+/// Creates an uncounted conversation of tool steps and answers; the counter itself is already loaded.
 fn cold(budget: u64, documents: u32) -> Case {
     let one = |at: usize| match at % 4 {
         0 => Message::user(format!("Question {at}: {TEXT}")),
@@ -88,7 +88,7 @@ fn cold(budget: u64, documents: u32) -> Case {
     case
 }
 
-/// Planned, sent and answered before, with one question more.
+/// Creates the same after several planned, sent and answered prompts, with one more question.
 fn warm(budget: u64, documents: u32) -> Case {
     let mut case = cold(budget, documents);
     for at in 0..3 {
@@ -137,7 +137,7 @@ fn count((counter, text): (TokenCounter, String)) -> u64 {
     black_box(&counter).count(&text).expect("it does not fail").tokens
 }
 
-/// A logged body of `OpenAI` Chat, 2,001 messages, with keys of the log's own.
+/// Returns a logged body of `OpenAI` Chat with 2,001 messages and keys that only the log uses.
 fn chat() -> String {
     let one = |at: usize| match at % 4 {
         0 => json!({ "role": "user", "content": format!("Question {at}: {TEXT}"), "timestamp": at }),
@@ -151,7 +151,7 @@ fn chat() -> String {
     json!({ "model": "gpt-4o", "messages": (0..2_001).map(one).collect::<Vec<_>>() }).to_string()
 }
 
-/// The same as a body of Anthropic Messages.
+/// Returns the same conversation as a body of Anthropic Messages.
 fn blocks() -> String {
     let text = |text: String| json!([{ "type": "text", "text": text }]);
     let one = |at: usize| match at % 4 {
@@ -167,8 +167,8 @@ fn blocks() -> String {
     json!({ "model": "claude-sonnet-4-5", "messages": (0..2_001).map(one).collect::<Vec<_>>() }).to_string()
 }
 
-// Reading. The case that names the format looks at no shape: the difference to the first is what detection
-// costs.
+// Reading. The case that names the format skips detection, so its difference to the first is the cost of
+// detection.
 #[library_benchmark]
 #[bench::read_chat(args = (None), setup = with_chat, config = limit("read_chat"))]
 #[bench::read_chat_by_name(args = (Some(FileFormat::Session)), setup = with_chat, config = limit("read_chat_by_name"))]

@@ -1,4 +1,5 @@
-//! What a plan costs. The sessions are those of the scale test. A plain `main` in place of criterion's macros.
+//! The cost of a plan, over the sessions of the scale test. It has a plain `main` instead of criterion's
+//! macros.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -41,7 +42,7 @@ fn documents(count: u32) -> Vec<RagItem> {
     (0..count).map(one).collect()
 }
 
-/// Plans every step at 8,000 tokens; says how many tokens were sent in all.
+/// Plans every step at 8,000 tokens. Returns the total number of sent tokens.
 fn agent_turn(manager: &ContextWindowManager, remembers: bool) -> u64 {
     let mut log = Conversation::from([Message::user(format!("Look at every boat. {TEXT}"))]);
     let mut sent = 0;
@@ -72,7 +73,8 @@ fn main() {
         manager.build_plan(&request).expect("a sound request")
     };
 
-    // The window alone, at one budget, over longer and longer histories: counted before ("warm"), and not ("cold").
+    // The window alone at one budget over growing histories: with remembered counts ("warm") and without
+    // ("cold").
     let mut group = criterion.benchmark_group("history");
     for messages in [1_000, 100_000, 1_000_000] {
         let log = conversation(messages);
@@ -91,14 +93,15 @@ fn main() {
     }
     group.finish();
 
-    // An agent's whole turn: 300 steps, each planned and committed; found anew each time, and going on from the last.
+    // A whole agent turn: 300 steps, each planned and committed. The window is found again each time, or
+    // continued.
     let mut group = criterion.benchmark_group("agent turn of 300 steps");
     for (name, remembers) in [("fresh", false), ("sticky_window", true)] {
         group.bench_function(name, |bench| bench.iter(|| agent_turn(&manager, remembers)));
     }
     group.finish();
 
-    // Documents beside a history of 1,000 messages.
+    // Documents in addition to a history of 1,000 messages.
     let mut group = criterion.benchmark_group("documents");
     let log = conversation(1_000);
     for count in [20, 1_000, 20_000] {
@@ -109,7 +112,7 @@ fn main() {
     }
     group.finish();
 
-    // Pushing alone: nothing is counted.
+    // Pushing alone, which counts nothing.
     criterion
         .bench_function("push 100,000 messages", |bench| bench.iter(|| conversation(black_box(100_000))));
     criterion.final_summary();

@@ -1,8 +1,10 @@
-//! What prompts repeat of the one before them, and how much reasoning stays valid: tables in Markdown, the same on every run.
+//! The part of each prompt that repeats the one before it, and the reasoning that stays valid. The Markdown
+//! tables are the same on every run.
 //!
-//! The rules of others are written down again here, from their documentation: "newest first" keeps the newest messages that
-//! fit; "trim_messages" is LangChain's (`strategy="last"`, `start_on="human"`, `include_system`), with the documents before the
-//! question; "clear results" keeps every message and replaces all but the newest three results once the prompt is too long.
+//! The rules of other tools are written again here from their documentation. "newest first" keeps the newest
+//! messages that fit. "trim_messages" is LangChain's (`strategy="last"`, `start_on="human"`,
+//! `include_system`), with the documents before the question. "clear results" keeps every message, and
+//! replaces all but the newest three results once the prompt is too long.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -24,7 +26,7 @@ use context_window::{
 use context_window_benches::data;
 use std::collections::BTreeSet;
 
-/// The numbers of the trace: sizes of 20 to 199 tokens.
+/// A generator of sizes for the trace, from 20 to 199 tokens.
 struct Sizes(u64);
 
 impl Sizes {
@@ -34,14 +36,14 @@ impl Sizes {
     }
 }
 
-/// One turn of a talk: a question with its documents, and the answer.
+/// One turn of a conversation: a question with its documents, and the answer.
 struct Turn {
     question: String,
     documents: Vec<RagItem>,
     answer: String,
 }
 
-/// What prompts came to, in tokens.
+/// Totals over prompts, in tokens.
 #[derive(Default)]
 struct Sum {
     prompts: u64,
@@ -49,14 +51,16 @@ struct Sum {
     sent: u64,
     repeated: u64,
     fresh_documents: u64,
-    /// Billed where writing to the cache costs a quarter more and reading it a tenth, and where only reading is cheaper; in
-    /// thousandths of a token.
+    /// Billed tokens in thousandths of a token, with cache writes at 1.25 times the price and cache reads
+    /// at a tenth of it.
     with_writes: u64,
+    /// Billed tokens in thousandths of a token, for providers on which only cache reads have another price.
     without_writes: u64,
 }
 
 impl Sum {
-    /// A prompt of `sent` tokens that begins with `repeated` of the last one's, and of which `lasting` are marked for the cache.
+    /// Adds a prompt of `sent` tokens. It begins with `repeated` tokens of the last one, and `lasting` of its
+    /// tokens are marked for the cache.
     fn add(&mut self, budget: u64, sent: u64, repeated: u64, lasting: u64, fresh: u64) {
         self.prompts += 1;
         self.budget += budget;
@@ -88,14 +92,15 @@ fn manager(placement: Placement, tweak: impl Fn(&mut Config)) -> ContextWindowMa
     tweak(&mut config);
     let mut model = Model::named("gpt-4o").expect("the registry is built in");
     model.tokenizer = Some("chars/4".into());
-    // As billed below: reading the cache costs a tenth of input, writing it 1.25 times as much.
+    // Billed as below: reading the cache costs a tenth of the input price, writing it 1.25 times.
     let mut price = Price::new(1.0, 5.0);
     (price.cache_read, price.cache_write) = (Some(0.1), Some(1.25));
     model.price = Some(price);
     ContextWindowManager::configured(model, config).expect("sound options")
 }
 
-/// The tokens of the rows before the first that the next prompt does not have: documents and state that float.
+/// Returns the tokens of the rows before the first that the next prompt does not have, which are moving
+/// documents and state.
 fn lasting(plan: &ContextPlan, stays: bool) -> u64 {
     let floats = |row: &&context_window::PlannedItem| !stays && row.section == Section::Rag;
     plan.included.iter().take_while(|row| !floats(row)).map(|row| row.token_estimate.tokens).sum()
@@ -126,7 +131,7 @@ fn tokens(text: &str) -> u64 {
     text.chars().count().div_ceil(4) as u64
 }
 
-/// `trim_messages` over the history, behind as many of the best documents as three tenths of the budget hold.
+/// Applies `trim_messages` to the history, after the best documents that fit three tenths of the budget.
 fn trimmed(turns: &[Turn], budget: u64) -> Sum {
     let mut history: Vec<(String, u64, bool)> = Vec::new();
     let (mut before, mut sum): (Vec<(String, u64)>, Sum) = (Vec::new(), Sum::default());
@@ -161,7 +166,7 @@ fn trimmed(turns: &[Turn], budget: u64) -> Sum {
     sum
 }
 
-/// 400 turns; questions, answers and 40 documents a turn of 20 to 199 tokens each.
+/// Creates 400 turns. Questions, answers and the 40 documents per turn have 20 to 199 tokens each.
 fn trace() -> Vec<Turn> {
     let (mut sizes, mut documents) = (Sizes(7), Sizes(99));
     let text = |name: String, tokens: usize| format!("{name} {}", "abc ".repeat(tokens));
@@ -178,7 +183,7 @@ fn trace() -> Vec<Turn> {
     (0..400).map(turn).collect()
 }
 
-/// The questions of a retrieval set as one talk, each with the best ten of its passages.
+/// Reads the questions of a retrieval set as one conversation, each with its ten best passages.
 fn talk(name: &str) -> Vec<Turn> {
     let mut turns = Vec::new();
     for file in data::files(&[name]) {
@@ -229,13 +234,14 @@ fn placements() {
     }
 }
 
-/// How many blocks of reasoning a prompt could send back, and how many it made; prompts that a model would refuse.
+/// Numbers of reasoning blocks that prompts could send back and that were made, and of prompts that a model
+/// would refuse.
 #[derive(Default)]
 struct Kept {
     valid: u64,
     made: u64,
     refused: u64,
-    /// Prompts over their budget.
+    /// Number of prompts over their budget.
     over: u64,
     sum: Sum,
 }
@@ -253,7 +259,7 @@ impl Kept {
     }
 }
 
-/// Each reply of a session as if the model had thought before it; planned here.
+/// Plans a session with this crate, with reasoning added to each reply.
 fn kept_here(session: &Conversation, budget: u64, manager: &ContextWindowManager, kept: &mut Kept) {
     let mut log = Conversation::new();
     for (at, message) in session.messages().iter().enumerate() {
@@ -280,13 +286,13 @@ fn kept_here(session: &Conversation, budget: u64, manager: &ContextWindowManager
     }
 }
 
-/// What a rule sends of a history: positions, and whether each is a stub.
+/// The part of a history that a rule sends: positions, each with true if it is a stub.
 type Sent = Vec<(usize, bool)>;
 
-/// A rule of others: messages, their tokens, the budget.
+/// A rule of another tool: from messages, their tokens and the budget.
 type Rule = fn(&[Message], &[u64], u64) -> Sent;
 
-/// The same by a rule of others, which sends every thought of the messages it keeps.
+/// Does the same with a rule of another tool, which sends all reasoning of the messages it keeps.
 fn kept_by(session: &Conversation, budget: u64, rule: Rule, kept: &mut Kept) {
     let messages = session.messages();
     let sizes: Vec<u64> = messages
@@ -302,7 +308,8 @@ fn kept_by(session: &Conversation, budget: u64, rule: Rule, kept: &mut Kept) {
         let sent = rule(&messages[..at], &sizes[..at], budget);
         let size = |(at, stub): &(usize, bool)| if *stub { 20 } else { sizes[*at] };
         let total: u64 = sent.iter().map(size).sum();
-        // A block is good behind what it was made behind, and with it those after it.
+        // A block is valid after the same prefix that it was made after, and then the blocks after it can be
+        // too.
         let there = |reply: &usize| sent.iter().position(|(at, _)| at == reply);
         let good: BTreeSet<usize> = births
             .iter()

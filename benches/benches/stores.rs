@@ -1,8 +1,8 @@
-//! What a store of sessions costs: bytes for 1,000 turns, saves, loads, many writers at once.
+//! The cost of a session store: bytes for 1,000 turns, saves, loads, and many writers at once.
 //!
-//! `cargo bench -p context-window-benches --features stores --bench stores [-- WHAT]`, where WHAT is `bytes`,
-//! `turns`, `writers` or `entries`. SQLite is measured in a temporary folder; PostgreSQL where
-//! `CONTEXT_WINDOW_POSTGRES` is the address of a database that may be filled.
+//! Run with `cargo bench -p context-window-benches --features stores --bench stores [-- PART]`, with `bytes`,
+//! `turns`, `writers` or `entries` for PART. SQLite is measured in a temporary folder. PostgreSQL is measured
+//! if `CONTEXT_WINDOW_POSTGRES` is the address of a database that may be filled.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -27,7 +27,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The words of `benches/stores/measure.py`, which stores the same conversation with other libraries.
+/// A generator of the same words as in `benches/stores/measure.py`, which stores the conversation with other
+/// libraries.
 struct Words(u64);
 
 impl Words {
@@ -40,7 +41,7 @@ impl Words {
         text
     }
 
-    /// A question and its answer: 0.9 KB together.
+    /// Creates a question and its answer, 0.9 KB together.
     fn turn(&mut self, at: usize) -> [String; 2] {
         [self.text(&format!("question {at}:"), 30), self.text(&format!("answer {at}:"), 100)]
     }
@@ -70,7 +71,7 @@ impl Drop for Folder {
     }
 }
 
-/// A new store each, or the server's.
+/// Returns the address of a new SQLite store, and that of the server if one is configured.
 fn addresses(folder: &Folder, name: &str) -> Vec<String> {
     let sqlite = format!("sqlite:{}", folder.0.join(format!("{name}.db")).display());
     let server = std::env::var_os("CONTEXT_WINDOW_POSTGRES").and_then(|address| address.into_string().ok());
@@ -85,7 +86,7 @@ fn kind(address: &str) -> &str {
     if address.starts_with("sqlite:") { "SQLite" } else { "PostgreSQL" }
 }
 
-/// What the store takes on disk.
+/// Returns the size of the store on disk, in bytes.
 fn bytes_on_disk(address: &str) -> u64 {
     let Some(path) = address.strip_prefix("sqlite:") else {
         let sizes = "SELECT sum(pg_total_relation_size(c)) FROM (VALUES ('cw_session'::regclass), ('cw_entry'), ('cw_prompt'), ('cw_schema')) AS t (c)";
@@ -96,7 +97,7 @@ fn bytes_on_disk(address: &str) -> u64 {
     size(Path::new(path)) + size(Path::new(&format!("{path}-wal")))
 }
 
-/// Makes room where a server keeps the rows that were deleted.
+/// Deletes a session, and frees the space of deleted rows on a server.
 fn empty(address: &str, store: &mut SessionStore, id: &str) {
     drop(store.delete(id));
     if kind(address) == "PostgreSQL" {
@@ -108,7 +109,7 @@ fn empty(address: &str, store: &mut SessionStore, id: &str) {
     }
 }
 
-/// 1,000 turns: the messages alone, and with plans, reports and compactions, saved after each turn.
+/// Measures 1,000 turns: the messages alone, and with plans, reports and compactions, saved after each turn.
 fn bytes() {
     let folder = Folder::new();
     for address in addresses(&folder, "bytes") {
@@ -147,7 +148,7 @@ fn bytes() {
     }
 }
 
-/// One turn, as an application takes it, and what `save` says after it.
+/// Runs one turn of an application, and returns the result of `save` after it.
 fn turn(
     manager: &ContextWindowManager,
     log: &mut Conversation,
@@ -169,7 +170,7 @@ fn median(times: &mut [Duration]) -> Duration {
     times[times.len() / 2]
 }
 
-/// The median of nine.
+/// Returns the median of nine runs.
 fn timed(mut work: impl FnMut()) -> Duration {
     let mut times: Vec<Duration> = (0..9)
         .map(|_| {
@@ -181,7 +182,7 @@ fn timed(mut work: impl FnMut()) -> Duration {
     median(&mut times)
 }
 
-/// Loading a session of many turns, whole and without the texts of what is archived.
+/// Measures loading a long session, whole and without the texts of archived messages.
 fn turns() {
     let folder = Folder::new();
     for (name, count, longer) in [("20,000 turns of 0.9 KB", 20_000, 1), ("5,000 turns of 7.2 KB", 5_000, 8)]
@@ -209,7 +210,7 @@ fn turns() {
     }
 }
 
-/// A million entries in and out.
+/// Measures importing and loading a million entries.
 fn entries() {
     let folder = Folder::new();
     let message = |at: u32| Message::user(format!("message {at} of many, with some words to it"));
@@ -229,7 +230,7 @@ fn entries() {
 const WRITERS: usize = 8;
 const MESSAGES: usize = 1_000;
 
-/// One of the writers, in a process of its own: how many conflicts it had.
+/// Runs one of the writers in its own process, which prints its number of conflicts.
 fn writes(task: &str) {
     let [address, writer, sessions] = task.splitn(3, '\n').collect::<Vec<_>>()[..] else { return };
     let number = |text: &str| text.parse::<usize>().unwrap_or_default();
@@ -254,7 +255,8 @@ fn writes(task: &str) {
     println!("{conflicts}");
 }
 
-/// Eight processes, 1,000 appends each, to one session and to 1,000; and the plain way, a file with a lock.
+/// Measures eight processes with 1,000 appends each, to one session and to 1,000. The simple alternative is a
+/// file with a lock.
 fn writers() {
     let folder = Folder::new();
     for sessions in [1, 1_000] {

@@ -1,8 +1,9 @@
-//! This crate in the form of the peers' harness: `peer INPUT BUDGET chat|rag|warm` prints one JSON line.
-//! `benches/peers` calls it.
+//! This crate as a program for the comparison with similar tools: `peer INPUT BUDGET chat|rag|warm` prints
+//! one JSON line. `benches/peers` calls it.
 //!
-//! `chat` and `rag` plan the same request five times in a process that has counted one message before: the first call is cold.
-//! `warm` appends a turn and plans, 2,000 times over, going on from the plan before: microseconds of the plan alone.
+//! `chat` and `rag` plan the same request five times in a process that has counted one message before, so the
+//! first call is cold. `warm` appends a turn and plans, 2,000 times, each continued from the last plan, and
+//! reports the plan's time in microseconds.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -79,20 +80,20 @@ fn said(message: &Value) -> Message {
     }
 }
 
-/// CPU time of the process, in ms.
+/// Returns the CPU time of the process, in ms.
 fn cpu() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
-/// The most memory that the process had, in MB.
+/// Returns the peak memory of the process, in MB.
 fn peak() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     line.trim().trim_end_matches(" kB").parse::<f64>().unwrap_or_default() / 1024.0
 }
 
-/// The harness's own count: `o200k_base`, 4 a message, 3 a call.
+/// Counts like the comparison's reference: `o200k_base`, 4 per message, 3 per call.
 fn reference(message: &Value) -> usize {
     let count = |text: &str| bpe_openai::o200k_base().count(text);
     let calls = list(&message["tool_calls"]).iter();
@@ -101,7 +102,7 @@ fn reference(message: &Value) -> usize {
     4 + count(text_of(message, "content")) + calls
 }
 
-/// What the harness checks of what was kept.
+/// Returns the checks of the comparison for the kept items.
 fn checked(input: &Input, plan: &ContextPlan, budget: u64, with_documents: bool) -> Value {
     let messages = input.messages();
     let kept: Vec<usize> = plan
@@ -203,7 +204,7 @@ fn main() {
     println!("{line}");
 }
 
-/// Turn after turn at the end of the conversation; times in microseconds of the plan and of its commit.
+/// Adds turn after turn to the conversation. Returns the times of plan and commit, in microseconds.
 fn warm(manager: &ContextWindowManager, mut input: Input, limits: RequestLimits, budget: u64) -> Value {
     let turn: Vec<Message> = input.messages().iter().take(TURNS).map(said).collect();
     let (mut plans, mut commits) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! 10,000 plans on one thread and on two: CPU time a plan, and time in all. `threads [own]`; with `own`, each thread has a
-//! conversation and a manager of its own.
+//! Makes 10,000 plans on one thread and on two: CPU time per plan, and total time. With `threads own`, each
+//! thread has its own conversation and manager.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -27,7 +27,7 @@ fn talk() -> Conversation {
     Conversation::from_iter((0..999).map(message))
 }
 
-/// CPU time of the process, in us.
+/// Returns the CPU time of the process, in us.
 fn cpu() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3

@@ -1,6 +1,5 @@
-//! Writes the vocabularies of the `OpenAI` encodings as tables that need no loading: they are read where they lie in
-//! the program. The tokens come from the crate `tiktoken-rs`; what the tables mean is told in
-//! `src/openai/vocabulary.rs`.
+//! Writes the vocabularies of the `OpenAI` encodings as tables that the program reads in place, without
+//! loading them. The tokens come from the crate `tiktoken-rs`; `src/openai/vocabulary.rs` defines the tables.
 #![allow(clippy::disallowed_types, reason = "maps are looked up here, never walked")]
 
 fn main() {
@@ -20,14 +19,14 @@ fn main() {
 #[path = "src/openai/hash.rs"]
 mod hash;
 
-/// What kind of character each is, by the numbers of `src/openai/classes.rs`: for each page of 256 characters
-/// which of the pages of classes is its own (16 bits), then those pages, a byte a character.
+/// Writes the class of each character, by the numbers of `src/openai/classes.rs`: first the index of a page
+/// of classes for every 256 characters (16 bits), then those pages with one byte per character.
 #[cfg(feature = "openai")]
 mod classes {
     use regex_syntax::hir::{Class, HirKind};
     use std::{collections::HashMap, env, fs, path::Path};
 
-    /// No two of them share a character; 0 is any other.
+    /// The classes have no character in common. Class 0 is any other character.
     const PATTERNS: [(u8, &str); 7] = [
         (1, r"[\p{Lu}\p{Lt}]"),
         (2, r"\p{Ll}"),
@@ -70,12 +69,12 @@ mod tables {
     use std::{collections::HashMap, env, fmt::Debug, fs, path::Path};
     use tiktoken_rs::CoreBPE;
 
-    /// No token.
+    /// The id of no token.
     const NONE: u32 = u32::MAX;
 
     pub(super) fn write<E: Debug>(name: &str, encoding: Result<CoreBPE, E>) {
         let encoding = encoding.expect("an encoding that the crate brings");
-        // Ids are ranks, without a gap; after the last come control tokens.
+        // Ids are ranks without gaps. Control tokens follow the last one.
         let tokens = (0..).map_while(|id| encoding.decode_bytes(&[id]).ok());
         let controls = encoding.special_tokens();
         let is_control = |token: &[u8]| controls.iter().any(|control| control.as_bytes() == token);
@@ -93,13 +92,13 @@ mod tables {
         let splits: Vec<[u32; 2]> = tokens.iter().map(|token| split(token, &ids)).collect();
         let made = |(token, split): (&&[u8], &[u32; 2])| token.len() == 1 || split[0] != NONE;
         assert!(tokens.iter().zip(&splits).all(made), "merging a token's bytes makes the token");
-        // For each token the longest shorter one it begins with, and two bits for what a token
-        // begins with, and for what is one.
+        // For each token: the longest shorter token that it begins with, and two bits that mark beginnings of
+        // tokens and whole tokens.
         let mut shorter = vec![NONE; tokens.len()];
         let mut known = vec![0u32; 1 << (hash::KNOWN_BITS - 4)];
         for (token, id) in tokens.iter().zip(0u32..) {
             for length in (1..=token.len()).rev() {
-                let place = hash::known(hash::of(&token[..length]));
+                let place = hash::known(hash::hash_bytes(&token[..length]));
                 known[place / 16] |= (if length == token.len() { 3 } else { 1 }) << (place % 16 * 2);
                 if length < token.len() && shorter[id as usize] == NONE {
                     shorter[id as usize] = ids.get(&token[..length]).copied().unwrap_or(NONE);
@@ -112,7 +111,7 @@ mod tables {
         let mut number = |n: u32| out.extend(n.to_le_bytes());
         number(tokens.len() as u32);
         number(slots.len().ilog2());
-        // So that every entry lies in one line of the processor's cache.
+        // The alignment keeps every entry within one cache line of the processor.
         (2..16).for_each(|_| number(0));
         let mut start = 0;
         for ((token, split), shorter) in tokens.iter().zip(&splits).zip(&shorter) {
@@ -125,13 +124,13 @@ mod tables {
         known.into_iter().for_each(number);
         out.extend(slots.iter().flat_map(|slot| slot.to_le_bytes()));
         out.extend(tokens.iter().copied().flatten());
-        // So that a whole word can be read anywhere.
+        // The padding lets a whole machine word be read at any offset.
         out.extend([0; hash::STEP]);
         out
     }
 
-    /// The two tokens that a token is merged from, last of all; none where merging its bytes makes something else of
-    /// them (or it is one byte).
+    /// Returns the two tokens that the last merge joins into this token. Returns `[NONE, NONE]` for one byte,
+    /// or if merging its bytes gives other tokens.
     fn split(token: &[u8], ids: &HashMap<&[u8], u32>) -> [u32; 2] {
         let mut borders: Vec<usize> = (0..=token.len()).collect();
         while borders.len() > 3 {
@@ -147,12 +146,13 @@ mod tables {
         }
     }
 
-    /// Tokens by hash: the first 12 bytes, how many they are (8 bits), and the id and one more (18 bits); 0 is nobody.
+    /// Returns the tokens by hash. An entry holds the first 12 bytes, the length (8 bits) and the id plus one
+    /// (18 bits); 0 is an empty entry.
     fn slots(tokens: &[&[u8]]) -> Vec<u128> {
         let size = (tokens.len() * 2).next_power_of_two();
         let mut slots = vec![0u128; size];
         for (token, id) in tokens.iter().zip(0u32..) {
-            let mut place = (hash::of(token) >> (64 - size.ilog2())) as usize;
+            let mut place = (hash::hash_bytes(token) >> (64 - size.ilog2())) as usize;
             while slots[place] != 0 {
                 place = (place + 1) % size;
             }

@@ -127,8 +127,8 @@ pub enum BlockedBy {
     UnknownLimit,
     /// The limits leave no tokens for a prompt: reply and safety buffer need the whole window.
     NoRoom,
-    /// A trigger fires, but no message may be archived. All are part of the live question or of an open tool
-    /// call.
+    /// A trigger fires, but no message may be archived. All are part of the live question or of the
+    /// current tool call.
     NothingToArchive,
     /// There are fewer active messages than `compaction.min_messages`.
     TooShort,

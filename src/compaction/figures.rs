@@ -66,7 +66,7 @@ impl ContextWindowManager {
         }
         let last = request.log.last_settings();
         let target = request.log.anchor().and_then(|anchor| anchor.target.as_ref());
-        let same_model = target.is_some_and(|target| target.is(&Target::of(self.model())));
+        let same_model = target.is_some_and(|target| target.is(&Target::from_model(self.model())));
         let has_own_limits = request.limits != RequestLimits::new();
         let tools = if request.tools.is_empty() { &*last.tools } else { request.tools };
         let limits = if has_own_limits || !same_model { request.limits } else { last.limits };

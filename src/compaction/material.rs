@@ -100,7 +100,7 @@ fn carried_by(log: &Conversation, number: u32) -> Vec<String> {
 impl Material {
     /// Collects the active messages up to the boundary. Leaves out expired messages and messages that can
     /// never be sent. Fails with `ErrorKind::NotLoaded` if the text of a message is not loaded.
-    pub(super) fn of(
+    pub(super) fn from_request(
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,
         kept: RetentionBoundary,

@@ -1,6 +1,6 @@
 //! Compaction: archives messages and never deletes them (rules C1 to C10). This module never calls a model.
-//! It returns a job with a request for a summary, and accepts the summary. `Summariser` of the crate
-//! `context-window-genai` also calls the model.
+//! It returns a job with a request for a summary, and accepts the summary. To call a model, use your own
+//! client, or `Summariser` of the crate `context-window-genai`.
 //!
 //! [`Compactor`] does the work, [`CompactionRequest`] is the request for a summary, and a [`Compaction`] in
 //! the log records the archived messages.
@@ -155,7 +155,8 @@ impl Compactor<'_> {
 
     /// Returns a job for a range of messages chosen by the caller, both ends included. The range is extended
     /// to whole exchanges, and earlier messages stay before the summary. Returns `None` if a condition of
-    /// rule C2 blocks the compaction. [`Compactor::state`] returns that condition.
+    /// rule C2 blocks the compaction. [`Compactor::state`] returns such a condition, but also those that
+    /// block automatic compactions only.
     ///
     /// # Errors
     ///
@@ -186,8 +187,8 @@ impl Compactor<'_> {
         Ok(job)
     }
 
-    /// Returns the state, and a job exactly if the state is `Due`. A loop that compacts while the state is
-    /// due therefore ends.
+    /// Returns the state, and a job exactly if the state is `Due`. A job always archives messages, so a loop
+    /// that compacts while the state is due ends.
     fn decide(
         self,
         request: &PlanRequest<'_>,
@@ -197,8 +198,8 @@ impl Compactor<'_> {
         let (condition, figures) = self.condition(request, initiator)?;
         let (state, job) = match (condition, &figures) {
             (CompactionState::Due(why), Some(figures)) => match self.made(request, kept, initiator, why) {
-                // A budget of the request may suffice here even if its other limits leave no tokens for a
-                // summary request.
+                // A prompt budget of the request replaces its other limits in the check above, but not in the
+                // summary request, for which they may leave no tokens.
                 Err(error) if error.kind() == ErrorKind::Budget => {
                     (CompactionState::Waiting(BlockedBy::NoRoom), None)
                 }
@@ -226,7 +227,7 @@ impl Compactor<'_> {
         let kept = match kept {
             Some(kept) => Some(kept),
             None => {
-                let turn_costs = TurnCosts::of(self.manager, &bare)?;
+                let turn_costs = TurnCosts::from_request(self.manager, &bare)?;
                 RetentionBoundary::by_options(&turn_costs, &options(self.manager), initiator)
             }
         };
@@ -388,11 +389,11 @@ impl Compactor<'_> {
         record.provider_summary = by_provider;
         record.state.clone_from(&job.state);
         record.timestamp.clone_from(&job.timestamp);
-        record.tokens_before = TurnCosts::of(self.manager, &job.request(log))?.total();
+        record.tokens_before = TurnCosts::from_request(self.manager, &job.request(log))?.total();
         // Tried on a copy first: the log itself stays unchanged after an error.
         let mut next = log.clone();
         next.record(Event::Compacted(Box::new(record.clone())));
-        record.tokens_after = TurnCosts::of(self.manager, &job.request(&next))?.total();
+        record.tokens_after = TurnCosts::from_request(self.manager, &job.request(&next))?.total();
         if record.tokens_after >= record.tokens_before && !is_opaque {
             let (before, after) = (record.tokens_before, record.tokens_after);
             return Err(Error::new(Repr::NotSmaller { before, after }));
@@ -426,14 +427,14 @@ impl Replacement {
 /// Minimum number of tokens of a useful summary.
 const LEAST: u64 = 50;
 
-/// Returns the maximum tokens of a summary for a window of `window` tokens (rule C4). This is the option's
-/// value, but at most an eighth of the window, so that kept messages have room.
+/// Returns the maximum tokens of a summary for a window of `window` tokens (rule C4): the option's value, but
+/// at most an eighth of the window, or [`LEAST`] if that is more. So kept messages have room.
 fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
     options.summary.max_tokens.min((window / 8).max(LEAST))
 }
 
 /// Returns the maximum tokens of a digest for a window of `window` tokens (rule C6): the option's value, but
-/// at most half of the window.
+/// at most half of the window, or [`LEAST`] if that is more.
 fn longest_digest(options: &CompactionOptions, window: u64) -> u64 {
     options.digest_max_tokens.min((window / 2).max(LEAST))
 }
@@ -452,8 +453,8 @@ fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<C
     applied
 }
 
-/// Returns a copy of the request without documents and state, which do not count for the size of the full
-/// conversation.
+/// Returns a copy of the request without documents, state and last prompt, on which the size of the full
+/// conversation does not depend.
 fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
     PlanRequest { rag: Vec::new(), state: Vec::new(), previous: None, ..request.clone() }
 }

@@ -108,7 +108,7 @@ impl CompactionRequest {
             longest_digest: super::longest_digest(&options, window),
             archives: archived_ids(log, kept),
             summarised: archived_ids(log, kept).len() as u64,
-            material: Material::of(manager, request, kept)?,
+            material: Material::from_request(manager, request, kept)?,
             head: id(kept.head),
             from: id(kept.from),
             first: id(kept.first),
@@ -443,7 +443,7 @@ impl CompactionRequest {
     /// not fit the window.
     pub(super) fn as_sent(&self, last: Option<Message>) -> Result<Option<(Prompt, TokenCount)>, Error> {
         let parts = &self.material;
-        let target = Target::of(self.manager.model());
+        let target = Target::from_model(self.manager.model());
         // A temporary log goes through the normal planner, so that the request has the same bytes as an
         // earlier prompt.
         let mut log = Conversation::new();

@@ -33,7 +33,7 @@ struct Room {
 impl Room {
     /// Returns the smallest of the set limits. Tokens are limited further, so that the context with a summary
     /// of maximum length stays within `compaction.target`.
-    fn of(turn_costs: &TurnCosts<'_>, options: &CompactionOptions) -> Self {
+    fn from_options(turn_costs: &TurnCosts<'_>, options: &CompactionOptions) -> Self {
         let capacity = turn_costs.window;
         let share = |of: u64, percent: u16| {
             u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(u64::MAX)
@@ -72,15 +72,15 @@ impl Room {
 }
 
 impl RetentionBoundary {
-    /// Finds the boundary by `compaction.retain`. If this would archive nothing, keeps only the live turn. If
-    /// that archives nothing either and the compaction is automatic, keeps only the required part of the live
-    /// turn. Returns `None` if no message can be archived.
+    /// Finds the boundary by `compaction.retain`. If this would archive nothing, keeps only the current turn.
+    /// If that archives nothing either and the compaction is automatic, keeps only the required part of the
+    /// current turn. Returns `None` if no message can be archived.
     pub(super) fn by_options(
         turn_costs: &TurnCosts<'_>,
         options: &CompactionOptions,
         initiator: Initiator,
     ) -> Option<Self> {
-        let kept = Self::within(turn_costs, Room::of(turn_costs, options))?;
+        let kept = Self::within(turn_costs, Room::from_options(turn_costs, options))?;
         let nothing = |kept: &Self| !kept.archives_anything(turn_costs.log);
         if !nothing(&kept) {
             return Some(kept);
@@ -95,8 +95,8 @@ impl RetentionBoundary {
         (!nothing(&least)).then_some(least)
     }
 
-    /// Finds the boundary that keeps the newest whole turns within the limits. The live turn is divided if it
-    /// does not fit.
+    /// Finds the boundary that keeps the newest whole turns within the limits. The current turn is divided if
+    /// it does not fit.
     fn within(turn_costs: &TurnCosts<'_>, mut room: Room) -> Option<Self> {
         let (live, earlier) = turn_costs.turns.split_last()?;
         // A question without any reply is always kept, even if it exceeds the limits.
@@ -120,7 +120,7 @@ impl RetentionBoundary {
         Some(Self { head: None, from: None, first }.aligned(turn_costs.log))
     }
 
-    /// Finds the boundary inside of the live turn. Keeps its question before the summary, and the newest
+    /// Finds the boundary inside the current turn. Keeps its question before the summary, and the newest
     /// exchanges that fit. Exchanges that the model still works on are always kept.
     fn inside(turn_costs: &TurnCosts<'_>, live: &Turn, mut room: Room) -> Self {
         if let Some(head) = &live.head {

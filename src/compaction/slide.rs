@@ -18,7 +18,7 @@ pub(super) fn boundary(
     manager: &ContextWindowManager,
     request: &PlanRequest<'_>,
 ) -> Result<Option<RetentionBoundary>, Error> {
-    let kept = without_turns(&TurnCosts::of(manager, request)?, manager);
+    let kept = without_turns(&TurnCosts::from_request(manager, request)?, manager);
     Ok(kept.map(|kept| after_summaries(request.log, kept)))
 }
 

@@ -72,7 +72,10 @@ impl Turn {
 
 impl<'a> TurnCosts<'a> {
     /// Counts every part of a request's conversation. Messages that can never be sent count 0 tokens.
-    pub(super) fn of(manager: &ContextWindowManager, request: &PlanRequest<'a>) -> Result<Self, Error> {
+    pub(super) fn from_request(
+        manager: &ContextWindowManager,
+        request: &PlanRequest<'a>,
+    ) -> Result<Self, Error> {
         let context = manager.context(request)?;
         let log = request.log;
         let candidates = manager.candidates(request, Sticky::default(), &Replan::default())?;

@@ -349,7 +349,7 @@ impl Layer {
 
     /// Creates an error with a snippet of the layer's text.
     fn error(&self, key: &str, detail: &str, span: Range<usize>) -> Error {
-        let snippet = Snippet::of(&self.text, span);
+        let snippet = Snippet::from_span(&self.text, span);
         let place = if self.has_lines {
             format!("{}:{}:{}", self.name, snippet.line, snippet.column)
         } else {
@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_is_the_one_that_a_tracking_deserializer_reports() {
+    fn path_equals_that_of_a_tracking_deserializer() {
         const VALUES: &str = "7 -7 70000 0.5 true \"x\" [] [1] {} {a=1} {drop=1} {keep=[]} {drop={b.c=1}} {drop={},keep={}} \
             1979-05-27 [[1]] [{a=1}] [[],1]";
         let (mut texts, mut wrong) = (vec!["\"a`, expected b\" = 1".to_owned(), "\"\" = 1".to_owned()], 0);

@@ -394,9 +394,9 @@ pub enum ToolResults {
     Keep,
     /// Old results are replaced by stubs, as soon as the sticky window no longer fits.
     Clear,
-    /// Unchanged, unless the minimum does not fit. Then results of the open exchange are reduced to head and
-    /// tail (default). A provider accepts a prompt with a part of a result, but rejects a prompt that is too
-    /// long.
+    /// Unchanged, unless the minimum does not fit. Then results of the current tool call keep only beginning
+    /// and end (default). A provider accepts a prompt with a part of a result, but rejects a prompt that is
+    /// too long.
     #[default]
     Clip,
     /// Unchanged. The provider clears old results on its own, as requested by the plan's `context_editing`

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_says_why() {
+    fn invalid_shares_are_errors_with_a_reason() {
         for (unit, text, reason) in [
             (PER_MILLE, "15", "has no unit"),
             (PER_MILLE, "0.1505", "is finer than this option"),

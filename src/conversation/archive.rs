@@ -339,7 +339,7 @@ mod tests {
         /// A compaction in one pass gives the same turns as filing all messages again, and later messages are
         /// filed the same way.
         #[test]
-        fn a_compaction_files_what_is_active(steps in prop::collection::vec(step(), 1..40)) {
+        fn compaction_files_active_messages(steps in prop::collection::vec(step(), 1..40)) {
             let mut log = Conversation::new();
             for step in steps {
                 match step {

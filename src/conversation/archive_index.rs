@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_compaction_folds_the_first_and_a_rewind_brings_it_back() {
+    fn second_compaction_covers_the_first_and_rewind_restores_it() {
         let mut archive_index = ArchiveIndex::default();
         archive_index.compact(placed(1, 10, 0..6, None));
         let once = archive_index.clone();
@@ -264,7 +264,7 @@ mod tests {
         /// For any sequence of ranges, each message is attributed to the first compaction that archived it,
         /// and adjacent ranges are merged.
         #[test]
-        fn what_is_archived_stays_with_what_archived_it(
+        fn archived_message_keeps_its_first_compaction(
             ranges in prop::collection::vec((0u32..30, 0u32..30), 1..12),
         ) {
             let (mut archive_index, mut by) = (ArchiveIndex::default(), [None; 40]);

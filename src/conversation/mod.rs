@@ -83,7 +83,7 @@ pub struct Conversation {
     notes: Notes,
     pins: BTreeMap<u32, Priority>,
     lifetimes: Lifetimes,
-    /// Documents whose TTL is used up and that already got their one extra turn (rule T2).
+    /// Expired documents that already got their one extra turn (rule T2).
     asked_documents: BTreeSet<ItemId>,
     /// Indexes into `events` of the sent prompts, oldest first.
     sent: Vec<usize>,
@@ -119,8 +119,8 @@ pub struct Conversation {
     playback: bool,
 }
 
-/// Lifetimes by id. A hash map, because planning looks up each message. Ids may come from a hostile file, so
-/// the hash is seeded at random, and nothing may depend on the iteration order.
+/// Lifetimes by id. A hash map, because planning looks up each message. Its hash is seeded at random, because
+/// ids may come from a hostile file. Removals change the iteration order, so nothing may depend on it.
 pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime>;
 
 /// The remaining TTL of a note or message.
@@ -237,8 +237,8 @@ impl Conversation {
         Committed { id, events }
     }
 
-    /// Ends a turn. Counts down by one the TTL of each item that this plan included, and marks the items and
-    /// documents that the plan asked about (rules T2, T3).
+    /// Ends a turn. Counts down by one the TTL of each item that this plan included, and marks the expired
+    /// items and documents that the plan kept for one more turn (rules T2, T3).
     #[doc(alias = "decrement_ttl")]
     #[doc(alias = "decrement TTL")]
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
@@ -272,8 +272,9 @@ impl Conversation {
     }
 
     /// Rewinds the conversation to the point before this message. If the message is part of an exchange, the
-    /// rewind begins at the first message of that exchange. All messages from there on are archived. Later
-    /// compactions are undone, so the messages that they archived are sent again. The log keeps all entries.
+    /// rewind begins at the first message of that exchange. All messages from there on are archived.
+    /// Compactions after that point are undone, so the messages that they archived are sent again. The log
+    /// keeps all entries.
     ///
     /// # Errors
     ///
@@ -351,20 +352,22 @@ impl Conversation {
         self.ids.position(id, &self.messages)
     }
 
-    /// Returns the position of the latest user message that is not empty, or `None` if there is none.
+    /// Returns the position of the live turn's user message, or `None` if there is no live turn or it has
+    /// none.
     pub(crate) fn live_question(&self) -> Option<u32> {
         self.turns.head(self.live_turn()?)
     }
 
-    /// Returns the live turn's last exchange with tool calls, or `None` if an assistant message follows it.
+    /// Returns the current tool call: the last exchange with calls of the current turn, or `None` if an
+    /// assistant message follows it.
     pub(crate) fn open_exchange(&self) -> Option<ExchangeIndex> {
         self.live_turn()?;
         let open = self.turns.open_exchange(&self.messages)?;
         self.archive_index.archived(self.turns.exchange(open).at).is_none().then_some(open)
     }
 
-    /// Returns the newest turn, or `None` if it is archived and present only because a pin keeps a part of
-    /// it.
+    /// Returns the newest turn, or `None` if there is none or its first message is archived. A pin may still
+    /// keep a part of an archived turn in the prompt.
     pub(crate) fn live_turn(&self) -> Option<TurnIndex> {
         let newest = self.turns.newest()?;
         let first = self.turns.first_of(newest)?;
@@ -456,7 +459,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_the_whole_log_in_order() {
+    fn entries_contain_the_whole_log_in_order() {
         let mut log = Conversation::new();
         log.push_system("s0", "Be brief.");
         log.push(Message::user("a"));
@@ -478,7 +481,7 @@ mod tests {
 
     #[cfg(feature = "openai")]
     #[test]
-    fn a_reply_commits_what_was_sent() {
+    fn push_reply_records_the_sent_prompt() {
         let manager = crate::ContextWindowManager::for_model("gpt-4o").unwrap();
         let mut log = Conversation::from([Message::user("How are you?")]);
         let plan = manager.build_plan(&crate::PlanRequest::new(&log)).unwrap();
@@ -495,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn open_calls_are_what_an_agent_has_to_run() {
+    fn open_calls_are_calls_without_results() {
         let call = |id: &str| ToolCall::new(id, "f", "{}");
         let mut log = Conversation::from([Message::user("go")]);
         assert_eq!(log.open_calls().count(), 0);

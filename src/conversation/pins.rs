@@ -138,7 +138,7 @@ mod tests {
     use crate::message::Message;
 
     #[test]
-    fn pinning_again_renews_what_was_used_up() {
+    fn pinning_again_renews_an_expired_lifetime() {
         let mut log = Conversation::from([Message::user("a")]);
         log.set_ttl("m0", Ttl::NoneRemaining).unwrap();
         log.pin_message("m0", Priority::Normal).unwrap();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_cannot_be_pinned_or_aged() {
+    fn unknown_ids_cannot_be_pinned_or_given_a_ttl() {
         let mut log = Conversation::from([Message::user("a").with_id("x")]);
         for id in ["m0", "m1", "y"] {
             assert_eq!(log.pin_message(id, Priority::High).unwrap_err().kind(), crate::ErrorKind::NotFound);

@@ -24,7 +24,7 @@ impl Snippet {
 
     /// Creates the snippet for a byte range of a text. The range may lie outside of the text or split a
     /// character.
-    pub(crate) fn of(text: &str, span: Range<usize>) -> Self {
+    pub(crate) fn from_span(text: &str, span: Range<usize>) -> Self {
         // Moved into the text and to a character boundary, because slicing panics elsewhere.
         let mut start = span.start.min(text.len());
         while !text.is_char_boundary(start) {

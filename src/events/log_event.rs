@@ -65,7 +65,7 @@ impl LogEvent {
         }
     }
 
-    pub(crate) fn of(entry: Entry<'_>) -> Self {
+    pub(crate) fn from_entry(entry: Entry<'_>) -> Self {
         let entry = match entry {
             Entry::Message(message) => StoredEntry::Message(message.clone()),
             Entry::Event(event) => StoredEntry::Event(Box::new(event.clone().into())),
@@ -133,7 +133,7 @@ impl LogEvent {
 /// [`Conversation::apply_event`].
 impl From<Compaction> for LogEvent {
     fn from(record: Compaction) -> Self {
-        Self::of(Entry::Event(&Event::Compacted(Box::new(record))))
+        Self::from_entry(Entry::Event(&Event::Compacted(Box::new(record))))
     }
 }
 
@@ -148,7 +148,7 @@ impl Conversation {
     /// ones.
     pub fn events_from(&self, first: usize) -> impl Iterator<Item = LogEvent> + '_ {
         let (messages, events) = self.split_at(first);
-        self.entries_from(messages, events).map(LogEvent::of)
+        self.entries_from(messages, events).map(LogEvent::from_entry)
     }
 
     /// Returns the number of entries.

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wav_lasts_as_its_data_and_not_as_its_header_says() {
+    fn wav_duration_is_that_of_its_data_not_its_header() {
         assert_eq!(seconds(&samples::wav(32_000, 96_000, 96_000)), Duration::read(3));
         // A streamed file: the length was unknown when the header was written.
         assert_eq!(seconds(&samples::wav(32_000, u32::MAX, 96_000)), Duration::read(3));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_mp3_lasts_as_its_frames() {
+    fn mp3_duration_is_that_of_its_frames() {
         // 128 kbit/s, 44,100 Hz, stereo.
         let mut plain = vec![0xFF, 0xFB, 0x90, 0x00];
         plain.resize(160_000, 0);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn flac_ogg_and_m4a_last_as_their_headers_say() {
+    fn flac_ogg_and_m4a_durations_come_from_headers() {
         let mut flac = b"fLaC\0\0\0\x22".to_vec();
         flac.extend([0; 10]);
         // 44,100 Hz in 20 bits, then 441,001 samples in 36.
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn sound_without_a_header_lasts_at_most_as_its_bytes() {
+    fn duration_of_sound_without_a_header_is_bounded_by_its_bytes() {
         assert_eq!(seconds(&vec![7; 20_000]), Duration { seconds: 10, is_read: false });
         let pcm = samples::base64(&vec![7; 96_000]);
         assert_eq!(duration(Base64::new(&pcm), "pcm16"), Duration::read(2));

@@ -104,7 +104,7 @@ fn media_are_found_in_every_shape_that_a_provider_has() {
 }
 
 #[test]
-fn text_beside_a_medium_is_counted_and_its_data_are_not() {
+fn text_next_to_media_is_counted_and_media_data_are_not() {
     let png = samples::base64(&samples::png(8, 8));
     let source = json!({"type": "base64", "media_type": "image/png", "data": png});
     let titled = json!({
@@ -123,7 +123,7 @@ fn text_beside_a_medium_is_counted_and_its_data_are_not() {
 }
 
 #[test]
-fn parts_without_media_are_left_alone() {
+fn parts_without_media_are_unchanged() {
     for json in [
         json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Attack at dawn."}}),
         json!({"type": "search_result", "source": "https://example.org", "title": "image", "content": []}),
@@ -143,7 +143,7 @@ fn parts_without_media_are_left_alone() {
 }
 
 #[test]
-fn images_cost_what_the_pages_of_their_providers_say() {
+fn image_costs_match_provider_documentation() {
     use Certainty::{Estimate, Exact, UpperBound};
     let cases = [
         // The examples of developers.openai.com, images and vision.
@@ -333,7 +333,7 @@ fn headers_are_read_within_a_bound() {
 }
 
 #[test]
-fn redacted_data_are_as_large_and_say_nothing() {
+fn redacted_data_keep_their_size_and_hold_no_content() {
     let detail = Detail::Auto;
     let parts = [
         [samples::png(640, 480), b"what the picture shows".to_vec()].concat(),
@@ -363,7 +363,7 @@ fn redacted_data_are_as_large_and_say_nothing() {
 
 proptest! {
     #[test]
-    fn a_larger_image_costs_hardly_less_where_it_is_scaled_down(width in 1u32..9_000, height in 1u32..9_000) {
+    fn downscaled_larger_image_costs_hardly_less(width in 1u32..9_000, height in 1u32..9_000) {
         // More tiles cost more, up to a model's limit, beyond which images are scaled to whole tiles.
         for model in ["claude-opus-4-8", "gpt-6-sol"] {
             let (small, _) = price(model, &image(width, height, None));

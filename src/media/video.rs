@@ -17,7 +17,7 @@ mod tests {
     use context_window_testing::media as samples;
 
     #[test]
-    fn a_video_lasts_as_its_movie_header_says() {
+    fn video_duration_comes_from_the_movie_header() {
         let last = |bytes: &[u8]| duration(Base64::new(&samples::base64(bytes)));
         assert_eq!(last(&samples::mp4(b"isom", 600, 7_200)), Duration::read(12));
         assert_eq!(last(&samples::mp4(b"isom", 0, 7_200)), Duration { seconds: 1, is_read: false });

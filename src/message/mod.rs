@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_two_conversations_has_a_stub_in_each() {
+    fn message_shared_by_two_conversations_has_a_stub_in_each() {
         let result = Message::tool("c", "a long result");
         let stub = |id: &str| result.stub(&id.into(), || format!("{id} was cleared"));
         assert_eq!(stub("m1").text(), "m1 was cleared");

@@ -86,7 +86,7 @@ mod tests {
     use crate::message::WireFormat;
 
     #[test]
-    fn a_message_reads_back_as_it_was() {
+    fn stored_message_round_trips() {
         let opaque = Part::Opaque { wire_format: WireFormat::Anthropic, json: "{\"type\":\"x\"}".into() };
         let image = Part::Image { url: "data:image/png;base64,AA==".into(), detail: Some("low".into()) };
         for message in [

@@ -16,12 +16,11 @@ use std::{
     sync::Arc,
 };
 
-/// The facts about the last prompt that the next one needs: the start of its window, its documents, its
-/// target.
+/// A record of the last prompt for the next plan: the start of its window, its documents, its target.
 ///
-/// [`crate::Conversation::push_reply`] remembers it. A stateless caller keeps [`crate::ContextPlan::anchor`]
-/// and returns it with [`crate::PlanRequest::with_previous`]. In a session file it is the JSON object
-/// `previous`. A missing part counts as unchanged. Only the planner reads its parts.
+/// [`crate::Conversation::push_reply`] stores it in the conversation. A stateless caller keeps
+/// [`crate::ContextPlan::anchor`] and passes it to [`crate::PlanRequest::with_previous`]. In a session file
+/// it is the JSON object `previous`. A missing part counts as unchanged. Only the planner reads its parts.
 ///
 /// ```
 /// use context_window::{
@@ -54,12 +53,12 @@ pub struct Anchor {
     /// The id of the live question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) live: Option<ItemId>,
-    /// The first message of the oldest exchange that was kept by recency.
+    /// The first message of the window, which is the included end of the conversation.
     pub(crate) window_start: Option<ItemId>,
     /// The documents, in the order in which they were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rag: Option<Vec<ItemId>>,
-    /// The message before which tool results were sent as stubs.
+    /// The message before which tool results were replaced by stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cleared_before: Option<ItemId>,
     /// The last message whose documents and state are no longer sent. Those of all messages before it are not
@@ -69,7 +68,8 @@ pub struct Anchor {
     /// The sender, if the application names one (sender of a prompt, rule K8).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sender: Option<Sender>,
-    /// The whole prompt as one hash. The reasoning of its reply is bound to it (rule K1).
+    /// A hash of the whole prompt without reasoning. Some providers accept the reasoning of its reply only
+    /// after the same prompt (rule K1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) head: Option<PromptHead>,
     /// The reasoning that was not sent, or that its provider was asked to leave out (rules K1 to K3).
@@ -196,7 +196,8 @@ impl SentItems {
     }
 }
 
-/// A prompt in the form to which reasoning is bound: everything that was sent, apart from reasoning.
+/// A hash of the first items of a prompt, without their reasoning. A model that checks the prompt gets
+/// reasoning only after items with the same hash (rule K1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with items and hash")]
 pub(crate) struct PromptHead {
@@ -210,14 +211,14 @@ pub(crate) struct PromptHead {
 }
 
 impl PromptHead {
-    /// Computes the head of a whole prompt.
-    pub(crate) fn of(prompt: &[PromptPiece]) -> Self {
-        let mut heads = PromptHeads::of(prompt);
+    /// Computes the head that covers a whole prompt.
+    pub(crate) fn from_pieces(prompt: &[PromptPiece]) -> Self {
+        let mut heads = PromptHeads::from_pieces(prompt);
         heads.at(prompt.len())
     }
 }
 
-/// The heads of a prompt at one item after another.
+/// An incremental computation of heads of one prompt, for growing numbers of items.
 pub(crate) struct PromptHeads<'p> {
     prompt: &'p [PromptPiece],
     items: usize,
@@ -226,12 +227,12 @@ pub(crate) struct PromptHeads<'p> {
 }
 
 impl<'p> PromptHeads<'p> {
-    pub(crate) fn of(prompt: &'p [PromptPiece]) -> Self {
+    pub(crate) fn from_pieces(prompt: &'p [PromptPiece]) -> Self {
         Self { prompt, items: 0, hash: blake3::Hasher::new(), thought: None }
     }
 
-    /// Computes the head of the first `items` items. `items` must not fall from call to call. The hash grows
-    /// along the prompt, so all heads together take one pass over it.
+    /// Computes the head of the first `items` items. `items` must not be smaller than in the call before.
+    /// Each call continues the hash of the last one, so all heads together take one pass over the prompt.
     pub(crate) fn at(&mut self, items: usize) -> PromptHead {
         for piece in &self.prompt[self.items.min(items)..items] {
             // Lengths come first. Otherwise ids and hashes that join to the same bytes would have the same
@@ -239,8 +240,7 @@ impl<'p> PromptHeads<'p> {
             for text in [piece.id.as_str(), &**piece.bare()] {
                 self.hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
             }
-            // A head names the last message with reasoning so far, so an earlier one stays until a later one
-            // replaces it.
+            // A head names the last message with reasoning among its items.
             self.thought = Some(&piece.id).filter(|_| piece.has_reasoning()).or(self.thought);
         }
         self.items = items;
@@ -308,7 +308,7 @@ impl Target {
         self
     }
 
-    pub(crate) fn of(model: &Model) -> Self {
+    pub(crate) fn from_model(model: &Model) -> Self {
         Self::new(&model.name, &model.provider).with_wire_format(model.wire_format)
     }
 
@@ -347,7 +347,7 @@ pub(crate) struct Sticky<'a> {
     /// The documents that stay while the live question is the same.
     pub(crate) rag: &'a [ItemId],
     pub(crate) cleared_before: Option<&'a ItemId>,
-    /// The reason why the window is not continued; `None` if it is, or if there was none.
+    /// The reason why the window is not continued; `None` if it is continued, or if there was no window.
     pub(crate) lost: Option<&'static str>,
     /// The last message whose documents and state are no longer sent (retained texts, rule S10).
     pub(crate) released_through: Option<&'a ItemId>,
@@ -372,8 +372,9 @@ impl Anchor {
         self.limits
     }
 
-    /// Sets the prompt budget, in tokens, under which the last prompt counts as made. Another budget can then
-    /// be tried without ending the sticky window (rule S5). An anchor without limits stays unchanged.
+    /// Sets the recorded prompt budget, in tokens. The next prompt keeps the window only under the recorded
+    /// limits (sticky window, rule S5), so this lets you try another budget and keep the window. An anchor
+    /// without limits stays unchanged.
     #[must_use]
     pub fn with_prompt_budget(mut self, tokens: u64) -> Self {
         if let Some(limits) = &mut self.limits {
@@ -412,7 +413,7 @@ impl Anchor {
         if let Some(prompt) = &self.prompt {
             let prompt: Arc<[PromptPiece]> = prompt.iter().map(bare).collect();
             // The head names the last message with reasoning, so it changes too.
-            self.head = self.head.map(|_| PromptHead::of(&prompt));
+            self.head = self.head.map(|_| PromptHead::from_pieces(&prompt));
             self.prompt = Some(prompt);
         }
         // The provider's reason replaces the planned one.
@@ -422,8 +423,8 @@ impl Anchor {
         self
     }
 
-    /// Returns the parts that are valid for the next prompt. The window and the documents require the same
-    /// target and the same limits. The boundary of cleared results is always valid.
+    /// Returns the parts that are valid for the next prompt. The window and the documents are valid only for
+    /// the same target and the same limits. The boundary of cleared results is always valid.
     pub(crate) fn sticky(
         &self,
         model: &Model,
@@ -431,7 +432,7 @@ impl Anchor {
         prompt_budget: u64,
         live: Option<&ItemId>,
     ) -> Sticky<'_> {
-        // These parts hold under any target and any limits of the last prompt.
+        // These parts stay valid if the target or the limits changed.
         let lasting = Sticky {
             cleared_before: self.cleared_before.as_ref(),
             released_through: self.released_through.as_ref(),
@@ -439,7 +440,7 @@ impl Anchor {
             checks: model.thinking.is_some(),
             ..Sticky::default()
         };
-        let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::of(model)));
+        let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::from_model(model)));
         let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
         if !same_target || !same_limits {
             let lost = if same_target {

@@ -187,11 +187,12 @@ pub struct ContextPlan {
     pub estimated_tokens_total: TokenCount,
     /// The overflow, if the minimum exceeds the budget.
     pub overflow: Option<Overflow>,
-    /// The first message of the oldest exchange that is kept.
+    /// The first message of the window, which is the included end of the conversation (rule S4). `None` if
+    /// there is none.
     pub window_start: Option<ItemId>,
-    /// Notices for a reader, such as repairs, and questions about items that are kept.
+    /// Sentences about unusual events, such as repairs, and about expired items that are kept one more turn.
     pub notices: Vec<Notice>,
-    /// The message before which tool results are sent as stubs (cleared results, rule S7).
+    /// The message before which tool results are replaced by stubs (cleared results, rule S7).
     pub cleared_before: Option<ItemId>,
     /// The usage of the context window (rule U2).
     pub usage: ContextUsage,
@@ -203,9 +204,9 @@ pub struct ContextPlan {
     /// The cost of documents and state of earlier questions, at a new question (retention cost, rule S11).
     /// `None` if none are retained, or if the model has no price.
     pub upkeep: Option<RetentionCost>,
-    /// Headers that parts of this prompt require, as name and value. They are for tools that are sent at the
-    /// end (late additions, rule S12), and for replacements of earlier messages that a provider made (rule
-    /// C11). Values of one name go into one header, separated by commas.
+    /// HTTP headers that the request needs, as name and value: for tools at the end of the prompt (late
+    /// additions, rule S12), and for summaries that a provider made (rule C11). Values of one name go into
+    /// one header, separated by commas.
     pub headers: Vec<(String, String)>,
     pub(crate) carryover: Carryover,
 }
@@ -225,7 +226,7 @@ pub enum BudgetSource {
 pub(crate) use carryover::{Carryover, LastPrompt, NewState};
 pub(crate) use pieces::{SentPrompt, ToolsHash};
 
-/// The id of the tool definitions in a remembered prompt.
+/// The id of the tool definitions among the recorded items of a sent prompt.
 pub(crate) const TOOLS: &str = "tools";
 
 /// The budget of one section and its use.
@@ -234,14 +235,14 @@ pub(crate) const TOOLS: &str = "tools";
 pub struct SectionUse {
     /// The section.
     pub section: Section,
-    /// Its share of the budget, per mille.
+    /// Its share of the tokens for items, per mille.
     pub share: u16,
     /// Its hard limit, in tokens.
     pub cap: Option<u64>,
     /// Its budget, in tokens (division of the budget, rule B5).
     pub budget: u64,
-    /// Tokens of its included items. They exceed `budget` if another section left tokens (free tokens, rule
-    /// B6).
+    /// Tokens of its included items. They may exceed `budget` by tokens that other sections did not use (free
+    /// tokens, rule B6).
     pub used: u64,
     /// Number of included items.
     pub included: u64,
@@ -299,7 +300,7 @@ pub struct ExcludedItem {
     pub id: ItemId,
     /// The id of the last message of the run; `None` for a single item.
     pub last_id: Option<ItemId>,
-    /// Number of messages in the row.
+    /// Number of messages in the run; 1 for a single item.
     pub count: u64,
     /// Its kind.
     pub kind: ItemKind,
@@ -349,8 +350,8 @@ pub struct Overflow {
     pub tokens: u64,
     /// The items of the minimum.
     pub minimum: Vec<ItemId>,
-    /// The fewest items that are together too large, in prompt order. Without any one of them the others fit.
-    /// Empty if tools and other overhead are too large by themselves.
+    /// The smallest set of items that is too large together, in prompt order. Without any one of them the
+    /// others fit. Empty if tools and other overhead are too large by themselves.
     pub conflict: Vec<ItemId>,
     /// Single changes that make the prompt fit, the cheapest first.
     pub remedies: Vec<Remedy>,
@@ -379,7 +380,7 @@ pub enum Remedy {
         /// The most tokens that can be reserved.
         to: u64,
     },
-    /// One pin less: a note or message that is never dropped while it is pinned.
+    /// The removal of one pin with an unlimited TTL, which makes its note or message required.
     Unpin {
         /// The id of the pinned item.
         id: ItemId,
@@ -513,8 +514,8 @@ impl ContextPlan {
         self.excluded.iter().any(dropped)
     }
 
-    /// Returns the events of a plan for a user interface (rules T2, C10). They name the items whose TTL is
-    /// used up, to be pinned again or dropped.
+    /// Returns the events of a plan for a user interface (rules T2, C10): one for each item whose TTL is used
+    /// up, so that the user can pin it again or drop it.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
         let asks = self
             .notices

@@ -87,7 +87,7 @@ impl ContextPlan {
             cleared_before: self.cleared_before.clone(),
             released_through: self.carryover.released_through.clone(),
             sender: self.carryover.sender.clone(),
-            head: seals.then(|| PromptHead::of(&pieces)),
+            head: seals.then(|| PromptHead::from_pieces(&pieces)),
             lost: self.thoughts.lost.clone(),
             prompt: Some(pieces.into()),
         }

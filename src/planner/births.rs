@@ -1,10 +1,16 @@
-//! Reasoning of unknown birth: of replies that no `push_reply` committed, as in a session from elsewhere, or
-//! in a conversation whose caller keeps nothing but the last prompt's anchor (rule K5).
+//! The prompts that produced reasoning of uncommitted replies.
 //!
-//! The last prompt is the best witness. It shows what stood before the thoughts that it held, and what its
-//! own reply was made behind; all other thoughts it leaves uncovered, and they are withheld, because pins,
-//! notes, system texts and tools may have come and gone meanwhile. Without a last prompt the conversation
-//! itself is taken for what was sent.
+//! - Input: a laid-out prompt, the last prompt if it is remembered, the conversation.
+//! - Output: for each such reply, the reason to withhold its reasoning, or none.
+//! - Rules: K5.
+//!
+//! `push_reply` records the prompt of a reply. Replies of an imported session have no such record, nor have
+//! those of a caller that keeps only the last prompt's anchor.
+//!
+//! The last prompt is the best evidence. It shows the items before the reasoning that it contained, and its
+//! own reply was made from the whole of it. All other reasoning is uncovered and is withheld, because pins,
+//! notes, system texts and tools may have changed in between. Without a last prompt, the conversation itself
+//! is taken as the prompt that was sent.
 
 use crate::{
     conversation::Conversation,
@@ -17,18 +23,18 @@ use crate::{
 };
 use std::{cell::OnceCell, collections::BTreeMap, iter};
 
-/// The thoughts of one planned prompt whose births are unknown, and what is known of them.
+/// The reasoning of one planned prompt whose original prompt is unknown, and the evidence for it.
 pub(super) struct Births<'p> {
     prompt: SentPrompt<'p>,
     log: &'p Conversation,
     now: &'p [PromptPiece],
     /// The last prompt with its anchor, if it is remembered.
     last: Option<(&'p Anchor, &'p [PromptPiece])>,
-    /// The number of items that both prompts begin with, reasoning apart.
+    /// The number of items that both prompts begin with, compared without reasoning.
     same: usize,
     /// The place in the last prompt of each message that was sent with reasoning.
     thoughts: OnceCell<BTreeMap<&'p ItemId, usize>>,
-    /// Without a last prompt: the first row that is not sent as the conversation has it, with the reason.
+    /// Without a last prompt: the first row that differs from the conversation, with the reason.
     parts_at: OnceCell<Option<(usize, DropReason)>>,
     /// Without a last prompt: messages that are not sent, with their positions, in the order of the plan.
     gone: OnceCell<Vec<(u32, ItemId)>>,
@@ -45,9 +51,11 @@ impl<'p> Births<'p> {
         Self { prompt, log, now, last, same, thoughts, parts_at, gone }
     }
 
-    /// Returns why the thought of an included row cannot be sent, if that is so, and the thought that stood
-    /// before it when it was made. `refused_to` tells of a prompt why what was thought on it is not for this
-    /// request's model or sender.
+    /// Returns the reason to withhold the reasoning of an included row, if any, and the message whose
+    /// reasoning was sent before it.
+    ///
+    /// `refused_to` returns the reason if reasoning that was made for a prompt cannot go to this request's
+    /// model or sender.
     pub(super) fn judge(
         &self,
         row: usize,
@@ -66,15 +74,15 @@ impl<'p> Births<'p> {
         (fault.or_else(|| (!same).then(|| changed(self.prompt, self.log, id, self.now))), after)
     }
 
-    /// Checks that nothing was said between a prompt and the message at a position.
+    /// Checks if every message between a prompt and the message at `position` is empty.
     fn follows(&self, prompt: &[PromptPiece], position: u32) -> bool {
         let last = prompt.iter().rev().find_map(|piece| self.log.position_of(&piece.id));
         let next = last.map_or(0, |at| at + 1);
         next <= position && (next..position).all(|at| self.log.message(at).is_empty())
     }
 
-    /// Returns why a thought is withheld that the last prompt does not cover: by the first item that changed
-    /// before it, where one did.
+    /// Returns the reason to withhold reasoning that the last prompt does not cover: the first item that
+    /// changed before it, if one did.
     fn uncovered(&self, then: &[PromptPiece], id: &ItemId, at: usize) -> DropReason {
         if self.same < then.len().min(at) {
             return changed(self.prompt, self.log, id, self.now);
@@ -82,8 +90,8 @@ impl<'p> Births<'p> {
         known_loss(self.prompt, id).unwrap_or(DropReason::Uncovered)
     }
 
-    /// Returns why a thought was made behind something else than what is sent, by what the conversation
-    /// itself tells.
+    /// Returns the reason to withhold reasoning by the evidence of the conversation alone: a row before it
+    /// that differs, or a message that is missing.
     fn told(&self, row: usize, position: u32) -> Option<DropReason> {
         let parts = self.parts_at.get_or_init(|| self.parts_at()).as_ref();
         let parts = parts.filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
@@ -93,9 +101,10 @@ impl<'p> Births<'p> {
         })
     }
 
-    /// Finds the first row that does not stand as the conversation has it: a message that is sent shortened,
-    /// what stands between messages and was not sent there, or a message that is no longer sent with what it
-    /// was sent with. What is wrong right before a message is wrong for its own thought, too.
+    /// Finds the first row that differs from the conversation: a shortened message, a text between messages
+    /// that was not sent there, or a message without the texts that it was sent with.
+    ///
+    /// A fault right before a message also affects the reasoning of that message itself.
     fn parts_at(&self) -> Option<(usize, DropReason)> {
         let mut between = Vec::new();
         for (at, row) in self.prompt.included.iter().enumerate() {
@@ -120,14 +129,14 @@ impl<'p> Births<'p> {
                 },
                 _ => PrefixCause::Inserted,
             };
-            // The row itself is right: what comes behind it is not.
+            // The row itself is as it was; only the rows after it are affected.
             return Some((at + 1, DropReason::PrefixChanged { at: row.id.clone(), cause }));
         }
         None
     }
 
-    /// Compares the documents and the state right before a message with those that the conversation remembers
-    /// for it; the first that differs.
+    /// Compares the documents and state right before a message with those that the conversation remembers for
+    /// it. Returns the first that differs.
     fn sent_with_others(&self, position: u32, between: &[&PlannedItem]) -> Option<(ItemId, PrefixCause)> {
         let sent_with = self.log.sent_with();
         let documents = sent_with.documents(position).iter().map(|sent| (sent.id.clone(), Some(&sent.text)));
@@ -137,7 +146,7 @@ impl<'p> Births<'p> {
             let Some(row) = stand.next() else {
                 return Some((id.clone(), self.prompt.cause(&id, &[], false)));
             };
-            // A document goes by another name in the plan where a newer one has its id (O5).
+            // A document has another name in the plan if a newer one has its id (O5).
             if *self.prompt.sent_id(row) != id {
                 return Some((row.id.clone(), PrefixCause::Inserted));
             }
@@ -148,8 +157,8 @@ impl<'p> Births<'p> {
         stand.next().map(|row| (row.id.clone(), PrefixCause::Inserted))
     }
 
-    /// Finds the messages that are not sent. What was never said to a model, or was taken back before the
-    /// thought, is missed by nobody.
+    /// Finds the messages that are not sent. Empty messages were never sent, and messages that were taken
+    /// back left before the reasoning was made, so neither counts.
     fn gone(&self) -> Vec<(u32, ItemId)> {
         let is_nothing = |row: &ExcludedItem| {
             matches!(
@@ -162,9 +171,11 @@ impl<'p> Births<'p> {
         rows.filter_map(|row| Some((self.log.position_of(&row.id)?, row.id.clone()))).collect()
     }
 
-    /// Returns the number of items that a thought was made behind, and the thought before it: of a thought
-    /// that the last prompt held, and of the reply to that prompt, which is the next item now. Returns `None`
-    /// if the last prompt does not cover the thought.
+    /// Returns the number of items before some reasoning when it was made, and the message with the reasoning
+    /// before it.
+    ///
+    /// This is known for reasoning in the last prompt, and for the reply to that prompt if it is the next
+    /// item now. Returns `None` if the last prompt does not cover the reasoning.
     fn born_at(
         &self,
         then: &'p [PromptPiece],
@@ -191,20 +202,21 @@ fn is_shortened(row: &PlannedItem, log: &Conversation) -> bool {
     let Some(position) = log.position_of(&row.id).filter(|_| row.role == Some(Role::Tool)) else {
         return false;
     };
+    // A stub or a clip differs from its text in length, so the texts are not compared.
     let said = |texts: &mut dyn Iterator<Item = &str>| texts.map(str::len).sum::<usize>();
     let message = log.message(position);
     let whole = said(&mut message.plain_texts());
     whole != said(&mut row.body.plain_texts()) && whole > 0
 }
 
-/// Returns why a thought was lost to the last prompt already. Returns `None` if it was not.
+/// Returns the reason that this reasoning was already lost to the last prompt. Returns `None` if it was not.
 pub(super) fn known_loss(prompt: SentPrompt<'_>, id: &ItemId) -> Option<DropReason> {
     let last = &prompt.before?.anchor;
     last.lost.iter().find(|lost| lost.id == *id).map(|lost| lost.why.clone())
 }
 
-/// Returns why a thought that was made behind another prompt is lost: as the last prompt said, where it was
-/// lost then already; else by the first item at which this prompt differs from the last one.
+/// Returns the reason that reasoning made for another prompt is lost. This is the reason that the last prompt
+/// recorded, or the first item at which this prompt differs from the last one.
 pub(super) fn changed(
     prompt: SentPrompt<'_>,
     log: &Conversation,

@@ -1,4 +1,8 @@
-//! Notices about the body that a request was logged with (rule B8).
+//! Notices about the body that a request was logged with.
+//!
+//! - Input: a request, and its limits.
+//! - Output: notices.
+//! - Rules: B8.
 
 use super::request::PlanRequest;
 use crate::{
@@ -6,7 +10,7 @@ use crate::{
     provider::model::Limits,
 };
 
-/// Returns the notices about limits that the body states, and about context that its provider adds.
+/// Returns the notices of limits that the body states, and of context that its provider adds.
 pub(super) fn notices(request: &PlanRequest<'_>, limits: Limits) -> Vec<Notice> {
     let stated = request.limits.stated.describe(request.limits, limits);
     let stated = stated.map(|text| Notice { code: NoticeCode::StatedLimits, ids: Vec::new(), text });

@@ -1,7 +1,11 @@
-//! One request, planned in rounds.
+//! The plan of one request, made in rounds.
 //!
-//! Input: a request, its limits and budget, and the part of the last prompt that still holds. Output: the
-//! plan. Rules: all; the diagram in `docs/planning.md` shows the steps of a round.
+//! - Input: a request, its limits and prompt budget, and the part of the last prompt to continue.
+//! - Output: the plan.
+//! - Rules: all of them; the diagram in `docs/planning.md` shows the steps of a round.
+//!
+//! A round gathers candidates, divides the budget, selects items, lays out the prompt and checks it. Each
+//! fault that the check finds adds one adjustment (`Replan`), and the next round starts.
 
 use crate::{
     config::{Placement, ReasoningPolicy},
@@ -24,7 +28,7 @@ use crate::{
 use std::{collections::BTreeMap, convert::identity};
 
 impl ContextWindowManager {
-    /// Plans a request. `sticky` is the part of the last prompt to go on from.
+    /// Plans a request. `sticky` is the part of the last prompt to continue.
     pub(crate) fn plan_from(
         &self,
         request: &PlanRequest<'_>,
@@ -34,8 +38,8 @@ impl ContextWindowManager {
         self.plan_in_rounds(request, context, sticky).map(|(plan, _)| plan)
     }
 
-    /// Plans a request again and again, each time with an adjustment for the fault that the round before
-    /// found, until the prompt has none. Returns the plan, and the adjustments that it was made with.
+    /// Plans a request in rounds until the prompt has no fault. Each round adds one adjustment, for the fault
+    /// that the previous round found. Returns the plan, and the adjustments that led to it.
     fn plan_in_rounds(
         &self,
         request: &PlanRequest<'_>,
@@ -52,14 +56,16 @@ impl ContextWindowManager {
                 return Ok((plan, replan));
             }
             if replan.changes_candidates() {
-                // The counts are of the candidates before: a round takes them all.
+                // `known` is empty here: the last round took all counts, which belong to the old candidates.
                 candidates = self.candidates(request, sticky, &replan)?;
             }
         }
     }
 
-    /// Plans one round: divide, select, lay out, check. Returns `None` if the check adjusted the next round.
-    /// `known` holds the counts of earlier rounds with these candidates.
+    /// Plans one round: divides the budget, selects items, lays out the prompt, checks it.
+    ///
+    /// Returns `None` if the check adjusted the next round. `known` holds token counts of earlier rounds with
+    /// the same candidates.
     fn plan_round(
         &self,
         context: &PlanContext<'_>,
@@ -68,16 +74,17 @@ impl ContextWindowManager {
         known: &mut Vec<KnownCosts>,
     ) -> Result<Option<ContextPlan>, Error> {
         let solver = self.solver(candidates).with_known(std::mem::take(known));
-        // Divide the budget among the sections, pins first (S2, B4, B5), with results as short as they have
-        // to be (S7).
+        // Divide the budget among the sections, pins first (S2, B4, B5). Tool results are shortened only as
+        // far as needed (S7).
         let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
         let rendering = replan.rendering().cloned().unwrap_or_else(|| candidates.remembered_rendering());
         let selector = solver.selector(rendering, available.total())?;
         let (budgets, mut chosen) = selector.divide(available, identity)?;
-        // Select: required, pinned, conversation, documents, and again with free tokens (S2 to S5, S8, S9,
-        // B6).
+        // Select: required items, pins, conversation and documents, then the same again with the free tokens
+        // (S2 to S5, S8, S9, B6).
         if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {
             replan.shorten_results(selector.costs.rendering(), shorter);
+            // Dropped first: `into_known` keeps only the counts of selectors without other references.
             drop(selector);
             *known = solver.into_known();
             return Ok(None);
@@ -86,9 +93,10 @@ impl ContextWindowManager {
         selector.record_reasons(&budgets, &mut chosen)?;
         // Lay out: prompt order, the provider's form, every token (O1, O2, H4 to H9, B3, N3).
         let prompt = LaidOut::new(context, candidates, &selector.costs, self.meter(), (&budgets, &chosen))?;
-        // Check: joins and placeholders push the prompt over its budget (N3, H5), the documents of the last
-        // prompt do not fit (S5), retained texts have left (S10), reasoning would be refused (K1 to K4).
-        // A prompt of the minimum alone stays: with fewer tokens it would be the same.
+        // Check for faults. Joins and placeholders may push the prompt over its budget (N3, H5). The
+        // documents of the last prompt may not fit (S5). Retained texts may have left (S10), and the provider
+        // may refuse reasoning (K1 to K4). A prompt of the minimum alone is not planned again: fewer tokens
+        // would give the same prompt.
         if !budgets.overflow && replan.withhold_tokens(prompt.excess(), prompt.required_by_provider()) {
             drop(prompt);
             drop(selector);
@@ -96,6 +104,7 @@ impl ContextWindowManager {
             return Ok(None);
         }
         if chosen.gave_up_the_set {
+            // The counts are not kept: the candidates are gathered again, with another order of documents.
             replan.give_up_documents();
             return Ok(None);
         }
@@ -103,17 +112,20 @@ impl ContextWindowManager {
         let Some(left) = replan.mend(self.faults(&prompt, request)?, self.reasoning_policy()) else {
             return Ok(None);
         };
+        // The provider drops reasoning by itself only if the request has this switch.
         let drops = self.reasoning_policy() == ReasoningPolicy::Provider;
         let switch = self.model().mismatch_switch().filter(|_| drops);
         prompt.into_plan(replan, left, switch, request.settings(self.meter())).map(Some)
     }
 
-    /// Finds the texts and the reasoning that a prompt loses.
+    /// Finds the retained texts that are missing from a prompt, and the reasoning that is invalid in it.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Count` if the request asks for exact counts of excluded items, and the counter fails.
+    /// `ErrorKind::Count` if the request asks for exact counts of excluded items and the counter fails.
     pub(crate) fn faults(&self, prompt: &LaidOut<'_>, request: &PlanRequest<'_>) -> Result<Faults, Error> {
+        // The comparison builds the rows of all excluded items, so it is skipped for a prompt without
+        // reasoning.
         let has_reasoning = || prompt.rows().iter().any(|row| !row.body.reasoning().is_empty());
         let lost = if self.model().thinking.is_some() && has_reasoning() {
             thoughts::lost(prompt.sent_prompt()?, request, self.model())
@@ -130,6 +142,7 @@ impl ContextWindowManager {
 
     /// Returns the adjustments of the last round of a request.
     pub(crate) fn settled(&self, request: &PlanRequest<'_>) -> Result<Replan, Error> {
+        // If no reasoning and no retained text can be lost, no round extends the lists of the first one.
         if !self.may_lose_reasoning(request) && self.placement() != Placement::WithQuestion {
             return Ok(self.first_replan(request.log));
         }
@@ -138,17 +151,18 @@ impl ContextWindowManager {
         self.plan_in_rounds(request, &context, sticky).map(|(_, replan)| replan)
     }
 
-    /// Gathers the candidates of a request (S1, S2, S8, S9, T1, T2, O5).
+    /// Gathers the candidates of a request (rules S1, S2, S8, S9, T1, T2, O5).
     pub(crate) fn candidates<'r>(
         &'r self,
         request: &'r PlanRequest<'r>,
         sticky: Sticky<'_>,
         replan: &Replan,
     ) -> Result<Candidates<'r>, Error> {
-        let target = Target::of(self.model());
+        let target = Target::from_model(self.model());
         Candidates::gather(request, self.config(), self.placement(), &target, self.meter(), sticky, replan)
     }
 
+    /// Creates a solver for gathered candidates.
     pub(crate) fn solver<'p>(&'p self, candidates: &'p Candidates<'p>) -> Solver<'p> {
         Solver::new(candidates, self.meter(), self.config())
     }

@@ -1,4 +1,8 @@
-//! The tokens of texts and messages by themselves, without a plan.
+//! Token counts of texts and messages, without a plan.
+//!
+//! - Input: a text, or messages and tools.
+//! - Output: their tokens, each with its certainty.
+//! - Rules: N3, N4.
 
 use crate::{
     error::Error,
@@ -9,18 +13,19 @@ use crate::{
 };
 
 impl ContextWindowManager {
-    /// Counts a text by itself; tokens.
+    /// Counts the tokens of a text.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Count` when the counter fails.
+    /// `ErrorKind::Count` if the counter fails.
     pub fn count(&self, text: &str) -> Result<TokenCount, Error> {
         Ok(self.counter().count(text)?)
     }
 
-    /// Counts a prompt of these messages and tools as they are; tokens. Nothing is left out, repaired or
-    /// joined, so that a list that is cut anywhere has a count too. For applications that need a count alone;
-    /// a plan has its own ([`crate::ContextPlan::estimated_tokens_total`]).
+    /// Counts the tokens of a prompt with exactly these messages and tools.
+    ///
+    /// Nothing is left out, repaired or joined, so any part of a conversation can be counted. Use this if you
+    /// need a count alone; a plan has its own ([`crate::ContextPlan::estimated_tokens_total`]).
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Message};
@@ -36,7 +41,7 @@ impl ContextWindowManager {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Count` when the counter fails.
+    /// `ErrorKind::Count` if the counter fails.
     pub fn count_messages(&self, messages: &[Message], tools: &[Tool]) -> Result<TokenCount, Error> {
         let meter = self.meter();
         let declared = meter.declared(tools)?.count.tokens;
@@ -45,6 +50,7 @@ impl ContextWindowManager {
             let weight = meter.message(message, TurnPosition::Live, u64::MAX)?;
             let TokenCount { tokens: n, certainty } = meter.counted_message(message, weight.in_full());
             count.tokens = count.tokens.saturating_add(n);
+            // The total is only as certain as its least certain part.
             count.certainty = count.certainty.max(certainty);
         }
         Ok(count)

@@ -1,4 +1,9 @@
-//! Edits that the provider is asked to make by itself: leave out old tool results, and compact (rule C12).
+//! Edits of the prompt that the provider makes by itself: leaving out old tool results, and compaction.
+//!
+//! - Input: the options, and the model with the edits that its provider supports.
+//! - Output: the fields and headers of the request that order these edits, or options that let the planner do
+//!   the work.
+//! - Rules: C12.
 
 use crate::{
     config::{CompactionStrategy, Config, ToolResults, UsageBase},
@@ -10,7 +15,8 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// These options for a model: what its provider does not do by itself is done here.
+/// Replaces options that leave an edit to the provider, if the provider of this model does not support it.
+/// The planner then makes that edit.
 pub(super) fn done_here(config: &mut Config, model: &Model) {
     let rule = model.context_editing();
     let clears = rule.as_ref().is_some_and(|rule| rule.tool_results.is_some());
@@ -26,7 +32,7 @@ pub(super) fn done_here(config: &mut Config, model: &Model) {
     }
 }
 
-/// Returns the notices of edits that were asked of the provider and are made here.
+/// Returns the notices of edits that the options leave to the provider and that the planner makes instead.
 pub(super) fn notices(asked: &Config, model: &Model) -> Vec<Notice> {
     let mut here = asked.clone();
     done_here(&mut here, model);
@@ -49,8 +55,7 @@ pub(super) fn notices(asked: &Config, model: &Model) -> Vec<Notice> {
     told.map(notice).collect()
 }
 
-/// Returns the part of the request that asks the provider to edit the prompt. Returns `None` if nothing is
-/// asked of it.
+/// Returns the part of the request that orders edits from the provider. Returns `None` if it orders none.
 pub(super) fn asked(config: &Config, context: &PlanContext<'_>) -> Option<ContextEditing> {
     let rule = context.model.context_editing()?;
     let options = &config.conversation;
@@ -58,7 +63,7 @@ pub(super) fn asked(config: &Config, context: &PlanContext<'_>) -> Option<Contex
     let mut headers = Vec::new();
     let mut edits: Vec<Value> = Vec::new();
     if let Some(edit) = results {
-        // As late as it can: an edit restarts the cache where it begins.
+        // As late as possible: an edit invalidates the cache from the place where it begins.
         let trigger = context.prompt_budget.saturating_sub(options.clear_at_least).max(edit.least).max(1);
         headers.extend(edit.header);
         edits.push(json!({
@@ -85,8 +90,11 @@ pub(super) fn asked(config: &Config, context: &PlanContext<'_>) -> Option<Contex
     Some(ContextEditing { headers, context_management })
 }
 
-/// From how many tokens on the provider compacts, where it does: where the triggers in tokens would, and
-/// before the budget makes a cut; none where the budget is less than the provider waits for.
+/// Returns the number of tokens at which the provider compacts.
+///
+/// This is the lowest trigger of the options, and at most the prompt budget, so that the provider compacts
+/// before the planner cuts. Returns `None` if the provider does not compact, or if the budget is below the
+/// least trigger that the provider accepts.
 pub(super) fn provider_compacts_at(config: &Config, context: &PlanContext<'_>) -> Option<u64> {
     let options = config.compaction.of_model(&context.model.name);
     let edit = context.model.context_editing()?.compaction?;
@@ -102,6 +110,7 @@ pub(super) fn provider_compacts_at(config: &Config, context: &PlanContext<'_>) -
         UsageBase::Capacity => context.window(),
         UsageBase::Context => context.limits.model_context_len,
     };
+    // In 128 bits, because a context length in tokens times 100 may exceed 64 bits.
     let of_base = percent.map(|percent| u128::from(base) * u128::from(percent) / 100);
     let triggers = options.tokens.into_iter().chain(of_base.and_then(|n| u64::try_from(n).ok()));
     Some(triggers.min().unwrap_or(context.prompt_budget).min(context.prompt_budget).max(edit.least).max(1))

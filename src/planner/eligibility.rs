@@ -1,11 +1,12 @@
-//! Eligibility of items, decided before they are weighed.
+//! Eligibility of items, decided before they are counted.
 //!
-//! Input: one item, or the messages of one exchange. Output: eligible, eligible with a question to the user, or
-//! excluded with the reason. Rules: T1, T2 (TTL), H1, H2 (broken exchanges).
+//! - Input: one item, or the messages of one exchange.
+//! - Output: eligible, eligible with a question to the user, or excluded with the reason.
+//! - Rules: T1, T2 (TTL), H1, H2 (broken exchanges).
 //!
-//! A TTL has three more effects, which are not here. An explicit `Ttl::Unlimited` makes a pin undroppable
-//! (`candidates/pins.rs`). A limited TTL puts a note after the other notes (`assemble/included.rs`). The
-//! countdown is in `Conversation::complete_turn`.
+//! A TTL has three more effects, in other modules. An explicit `Ttl::Unlimited` makes a pin undroppable
+//! (`candidates/pins.rs`). A limited TTL puts a note after the other notes (`assemble/included.rs`).
+//! `Conversation::complete_turn` counts a TTL down.
 
 use crate::{
     config::{Config, Repair, TtlPolicy},
@@ -18,14 +19,14 @@ use crate::{
 };
 use smallvec::SmallVec;
 
-/// The fate of an item by its TTL.
+/// Eligibility of an item by its TTL.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Eligibility {
-    /// It may come in.
+    /// The item may be included.
     Eligible,
-    /// Expired, but kept for one more turn; if it is kept, the plan asks about these ids.
+    /// Expired, but kept for one more turn. If the item is included, the plan asks the user about these ids.
     Asks(Vec<ItemId>),
-    /// It is out.
+    /// The item is excluded.
     Out(ExcludedReason),
 }
 
@@ -51,12 +52,12 @@ impl<'a> EligibilityRules<'a> {
     ///
     /// # Errors
     ///
-    /// A call without a result, if the policy is to refuse it (rule H2).
+    /// Fails if a call has no result and the policy is to reject it (rule H2).
     pub(crate) fn refuse_exchange(&self, at: ExchangeIndex) -> Result<Option<PolicyRule>, Error> {
         repair::refused(self.log, self.log.turns().exchange(at), self.repair, &self.profile)
     }
 
-    /// Checks if nothing in the conversation has a lifetime.
+    /// Checks if no item of the conversation has a TTL.
     pub(crate) fn is_idle(&self) -> bool {
         self.log.all_lifetimes().is_empty()
     }
@@ -67,7 +68,8 @@ impl<'a> EligibilityRules<'a> {
         lifetime.map_or(Eligibility::Eligible, |lifetime| self.eligibility(&[(id.clone(), lifetime)]))
     }
 
-    /// Checks a document, whose TTL is the caller's; the conversation knows if it was asked about.
+    /// Checks a document. Its TTL comes from the caller; the conversation knows if the user was asked about
+    /// it.
     pub(crate) fn document(&self, id: &ItemId, ttl: Option<Ttl>) -> Eligibility {
         ttl.map_or(Eligibility::Eligible, |left| {
             let asked = self.log.is_asked_document(id);
@@ -75,8 +77,8 @@ impl<'a> EligibilityRules<'a> {
         })
     }
 
-    /// Checks messages that live and leave together: as long as the longest-lived member that has a TTL; a
-    /// pinned member without one never expires.
+    /// Checks messages that are kept or expire together. They last as long as the longest-lived member with a
+    /// TTL. A pinned member without a TTL never expires.
     pub(crate) fn messages(&self, members: &[u32]) -> Eligibility {
         if self.is_idle() {
             return Eligibility::Eligible;
@@ -93,12 +95,15 @@ impl<'a> EligibilityRules<'a> {
         self.eligibility(&votes)
     }
 
+    /// Returns the eligibility of items that are kept or expire together, by the TTLs of those that have one.
     fn eligibility(&self, votes: &[(ItemId, Lifetime)]) -> Eligibility {
         let alive = |lifetime: &Lifetime| lifetime.left != Ttl::NoneRemaining;
+        // One living member keeps all of them.
         if votes.is_empty() || votes.iter().any(|(_, lifetime)| alive(lifetime)) {
             return Eligibility::Eligible;
         }
         let unasked = votes.iter().filter(|(_, lifetime)| !lifetime.asked);
+        // Only the members that the user was not asked about yet are worth a question.
         let unasked: Vec<ItemId> = unasked.map(|(id, _)| id.clone()).collect();
         match self.policy {
             TtlPolicy::Unlimited => Eligibility::Eligible,

@@ -1,4 +1,8 @@
-//! The entry points of planning.
+//! Entry points of planning.
+//!
+//! - Input: a model, a counter, options; then one request at a time.
+//! - Output: plans ([`ContextPlan`]), and the facts that the stages of planning share.
+//! - Rules: B1, B2, C12, H5, N6, O1, O4, S5, S12.
 
 use crate::{
     config::{Config, Leave, Placement, ReasoningPolicy},
@@ -21,16 +25,20 @@ use crate::{
     usage::{Calibrator, TokenCalibration},
 };
 
-/// Plans prompts for one model with one counter and one configuration.
+/// A planner of prompts for one model, with one counter and one configuration.
 ///
-/// Immutable, cheap to clone and `Send + Sync`. Another model is another manager over the same conversation.
+/// A manager is immutable, cheap to clone and `Send + Sync`. For another model, use another manager over the
+/// same conversation.
 ///
 /// ```
-/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+/// use context_window::{
+///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter,
+/// };
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// // `for_model("gpt-4o")` takes limits and tokenizer from the registry. From parts:
-/// let manager = ContextWindowManager::new(Model::custom("in-house"), TokenCounter::chars_per_4(), Config::default())?;
+/// let (model, counter) = (Model::custom("in-house"), TokenCounter::chars_per_4());
+/// let manager = ContextWindowManager::new(model, counter, Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
 /// assert_eq!(plan.messages().len(), 1);
@@ -43,29 +51,30 @@ pub struct ContextWindowManager {
     meter: Meter,
     /// The options in use.
     config: Config,
-    /// The options as they were given: another model's provider may do what this one's does not (rule C12).
+    /// The options as the caller set them. A different model may have a provider that supports more of them
+    /// (rule C12).
     asked: Config,
     config_name: String,
-    /// Edits that the options ask of the provider and that are made here (rule C12).
+    /// Notices of edits that the options leave to the provider and that the planner makes instead (rule C12).
     edited_here: Vec<Notice>,
 }
 
 impl ContextWindowManager {
-    /// A manager for a model by name, with the default configuration.
+    /// Creates a manager for a model by name, with the default configuration.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Count` when the model's tokenizer is not part of this build.
+    /// `ErrorKind::Count` if the model's tokenizer is not part of this build.
     pub fn for_model(name: &str) -> Result<Self, Error> {
         Self::configured(Model::named(name)?, Config::default())
     }
 
-    /// A manager for a model with the model's own tokenizer.
+    /// Creates a manager for a model, with the model's own tokenizer.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` for options out of range, the default tokenizer among them, `ErrorKind::Count`
-    /// when the model's own is not part of this build.
+    /// `ErrorKind::Config` if an option is out of range or the default tokenizer is not available.
+    /// `ErrorKind::Count` if the model's own tokenizer is not part of this build.
     pub fn configured(model: Model, config: Config) -> Result<Self, Error> {
         let counter = match &model.tokenizer {
             Some(name) => TokenCounter::named(name)?,
@@ -77,11 +86,11 @@ impl ContextWindowManager {
         Self::new(model, counter, config)
     }
 
-    /// A manager from its parts.
+    /// Creates a manager from its parts.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` for options out of range, `ErrorKind::Count` when the counter fails.
+    /// `ErrorKind::Config` if an option is out of range, `ErrorKind::Count` if the counter fails.
     pub fn new(model: Model, counter: TokenCounter, config: Config) -> Result<Self, Error> {
         config.validate()?;
         let counter = match config.tokens.cache_bytes {
@@ -91,6 +100,7 @@ impl ContextWindowManager {
         let model = model.with_think_tags(config.conversation.think_tags);
         let meter = Meter::new(counter, &model, config.rag.header)?;
         let config_name = name_of(&config);
+        // Both read the options as set: `done_here` below replaces those that the provider does not support.
         let edited_here = editing::notices(&config, &model);
         let asked = config.clone();
         let mut config = config;
@@ -98,16 +108,19 @@ impl ContextWindowManager {
         Ok(Self { model, meter, config, asked, config_name, edited_here })
     }
 
-    /// Decides what goes into the prompt of this request, within its budget, and says why.
+    /// Decides which items the prompt of this request includes within its budget, and gives a reason for
+    /// each.
     ///
-    /// Reads and never writes: the same request gives the same plan, byte for byte.
+    /// The same request gives the same plan, byte for byte. The request is not changed.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Budget` when the limits leave no room (rule B1), `ErrorKind::Input` for ids used twice
-    /// (O5), scores that are no numbers (S8) and calls without results that are to be rejected (H2),
-    /// `ErrorKind::Count` when the counter fails. A minimum that does not fit is no error but a plan with an
-    /// overflow (S6).
+    /// - `ErrorKind::Budget` if the limits leave no room for a prompt (rule B1)
+    /// - `ErrorKind::Input` if an id is used twice (rule O5), a score is not a number (rule S8), or a call
+    ///   without a result is to be rejected (rule H2)
+    /// - `ErrorKind::Count` if the counter fails
+    ///
+    /// A minimum that does not fit is not an error: the plan reports an overflow (rule S6).
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let mut plan = self.plan(request)?;
         self.tell_of_unanswered(&mut plan, request)?;
@@ -116,22 +129,26 @@ impl ContextWindowManager {
         Ok(plan)
     }
 
-    /// Makes a smaller plan of the same request, after a provider said that a plan does not fit its window
-    /// ([`crate::usage::is_context_overflow`]). Its budget is three quarters of the tokens that were sent, or
-    /// the minimum if that is between the two. Once it is answered, the messages that it leaves out make the
-    /// next compaction due.
+    /// Plans the same request with a smaller budget, after a provider refused a plan as too long
+    /// ([`crate::usage::is_context_overflow`]).
     ///
-    /// If even the minimum is what was refused, the plan overflows and says what would help (rule S6):
-    /// anything but a larger budget, because the provider has refused that.
+    /// The budget is three quarters of the tokens that were sent. If the minimum of the prompt is more than
+    /// that, but less than the refused prompt, the budget is the minimum. Once this plan is answered, the
+    /// messages that it leaves out make the next compaction due.
+    ///
+    /// If the provider refused even the minimum, the plan overflows and lists remedies (rule S6). A larger
+    /// budget is not among them, because the provider has refused it.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// Same as [`ContextWindowManager::build_plan`].
     pub fn plan_after_overflow(
         &self,
         request: &PlanRequest<'_>,
         refused: &ContextPlan,
     ) -> Result<ContextPlan, Error> {
+        // A plan that overflowed was larger than its budget, so the smaller of both is reduced. The division
+        // comes first, because the product could exceed 64 bits.
         let sent = refused.estimated_tokens_total.tokens.min(refused.prompt_budget);
         let mut smaller = request.clone();
         smaller.limits.prompt_budget = Some((sent / 4 * 3).max(1));
@@ -144,6 +161,7 @@ impl ContextWindowManager {
                 overflow.remedies.retain(|remedy| !matches!(remedy, Remedy::RaiseBudget { .. }));
             }
         }
+        // At least 2, even if the refused plan carries no attempt number.
         let attempt = refused.carryover.trace.attempt.saturating_add(1).max(2);
         plan.carryover.trace = TraceIds {
             attempt,
@@ -154,15 +172,15 @@ impl ContextWindowManager {
         Ok(plan)
     }
 
-    /// As `build_plan`, without a telemetry event. Used by explanations and comparisons.
+    /// Plans like `build_plan`, without a telemetry event. For explanations and comparisons.
     pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let context = self.context(request)?; // limits, prompt budget, overhead: B1-B3, N6
         let sticky = self.sticky(request, &context); // what to continue of the last prompt: S5
         self.plan_from(request, &context, sticky)
     }
 
-    /// Returns true if the model checks reasoning of this request, so that a plan may have to go without some
-    /// of it.
+    /// Checks if the model verifies reasoning and this request has some, so that a plan may have to leave
+    /// some of it out.
     pub(crate) fn may_lose_reasoning(&self, request: &PlanRequest<'_>) -> bool {
         self.model.thinking.is_some()
             && self.config.conversation.reasoning == ReasoningPolicy::Keep
@@ -174,9 +192,11 @@ impl ContextWindowManager {
         self.config.conversation.reasoning
     }
 
-    /// Returns the place of documents for this model (rule O1); never [`Placement::Auto`].
+    /// Returns the place of documents for this model (rule O1). Never returns [`Placement::Auto`].
     pub(crate) fn placement(&self) -> Placement {
         match self.config.rag.placement {
+            // A model that checks its reasoning needs the prompt before it unchanged, so documents stay in
+            // place.
             Placement::Auto if self.model.thinking.is_some() => Placement::WithQuestion,
             Placement::Auto => Placement::BeforeQuestion,
             set => set,
@@ -209,12 +229,12 @@ impl ContextWindowManager {
         &self.config
     }
 
-    /// The options as they were given.
+    /// Returns the options as the caller set them.
     pub(crate) fn asked_config(&self) -> &Config {
         &self.asked
     }
 
-    /// A manager with these options, for the same model and counter.
+    /// Creates a manager with other options, for the same model and counter.
     pub(crate) fn with_config(&self, config: Config) -> Result<Self, Error> {
         Self::new(self.model.clone(), self.meter.counter().clone(), config)
     }
@@ -225,9 +245,11 @@ impl ContextWindowManager {
         self.model == other.model && own.name() == its.name() && own.certainty() == its.certainty()
     }
 
-    /// By how many tokens a prompt can come out larger than its parts, at the most: what the target may
-    /// demand (rule H5). None where that cannot be said: where it depends on the messages, or pieces are
-    /// counted as a whole (N3), as documents are by most counters.
+    /// Returns the maximum number of tokens by which a prompt can exceed the sum of its parts: those of the
+    /// placeholder messages that the target may demand (rule H5).
+    ///
+    /// Returns `None` if there is no such bound: the demand depends on the messages, or pieces are counted as
+    /// one text (rule N3). Most counters count documents that way.
     pub(crate) fn most_added(&self, documents: bool) -> Result<Option<u64>, Error> {
         let joins = self.meter.is_rendered() || documents && !self.meter.block_adds_up();
         let demanded = self.meter.profile().may_demand().filter(|_| !joins);
@@ -237,7 +259,7 @@ impl ContextWindowManager {
         demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)
     }
 
-    /// Builds the facts that are known before anything is chosen: limits, budget, and the tokens that every
+    /// Builds the facts that are known before anything is selected: limits, budget, and the tokens that every
     /// prompt takes.
     pub(crate) fn context(&self, request: &PlanRequest<'_>) -> Result<PlanContext<'_>, Error> {
         let asked = request.limits;
@@ -264,42 +286,51 @@ impl ContextWindowManager {
         Ok(context)
     }
 
-    /// From how many tokens on the provider compacts by itself, where it does (rule C12).
+    /// Returns the number of tokens at which the provider compacts by itself. Returns `None` if it does not
+    /// (rule C12).
     pub(crate) fn provider_compacts_at(&self, context: &PlanContext<'_>) -> Option<u64> {
         editing::provider_compacts_at(&self.config, context)
     }
 
-    /// Learns from the provider's reports on earlier prompts.
+    /// Learns a calibration from the provider's usage reports on earlier prompts.
     fn calibrator(&self, request: &PlanRequest<'_>, window: u64) -> Calibrator {
-        let target = Target::of(&self.model);
+        let target = Target::from_model(&self.model);
         Calibrator::learn(
             &request.log.reports(&target, self.meter.counter().name(), Calibrator::REPORTS),
             window,
         )
     }
 
-    /// Returns the calibration from counted tokens to the provider's. Returns `None` unless something is
-    /// estimated, by the counter or of the media that are still in the conversation.
+    /// Returns the calibration from counted tokens to the provider's tokens.
+    ///
+    /// Returns `None` unless something is estimated: by the counter, or for media that are still in the
+    /// conversation.
     fn calibration(&self, request: &PlanRequest<'_>, calibrator: Calibrator) -> Option<TokenCalibration> {
         let options = self.config.tokens;
         let learnt = calibrator.calibration.filter(|_| options.calibrate);
         let set = Some(TokenCalibration::per_mille(options.calibration_per_mille))
             .filter(|_| options.calibration_per_mille != 1_000);
         let estimates = self.meter.counter().certainty() == Certainty::Estimate;
+        // The most specific source wins: the request, then usage reports, then the options.
         let calibration = request.calibration.or(learnt).or(set);
         calibration.filter(|_| estimates || self.estimates_media(request.log))
     }
 
+    /// Checks if an active message contains media whose tokens are estimates.
     fn estimates_media(&self, log: &Conversation) -> bool {
+        // Linear in the active messages.
         let active = log.archive_index().active_in(0..log.turns().messages()).into_iter().flatten();
         active.map(|position| log.message(position)).any(|message| self.meter.estimates_media(message))
     }
 
+    /// Returns the part of the last prompt to continue (sticky window and documents, rule S5). Empty if no
+    /// last prompt is known.
     pub(crate) fn sticky<'r>(&self, request: &'r PlanRequest<'_>, context: &PlanContext<'_>) -> Sticky<'r> {
         let anchor = request.previous.as_ref().or(request.log.anchor());
         let live = request.log.live_question().map(|position| request.log.message_id(position));
         let sticky = |anchor: &'r Anchor| {
             let sticky = anchor.sticky(&self.model, context.limits, context.prompt_budget, live.as_ref());
+            // Retained texts leave by their cost only if documents stay and the options weigh them (S11).
             let weighs =
                 self.placement() == Placement::WithQuestion && self.config.rag.leave == Leave::Weighed;
             let upkeep = weighs.then(|| retained::retention_cost(request, anchor, &self.model)).flatten();
@@ -308,19 +339,20 @@ impl ContextWindowManager {
         anchor.map(sticky).unwrap_or_default()
     }
 
-    /// Finds the parts of the head that are sent at the end (rule S12).
+    /// Finds the system texts and tools that are sent at the end of the prompt (late additions, S12).
     fn late<'r>(&self, request: &'r PlanRequest<'r>) -> LateAdditions<'r> {
         let retains = self.placement() == Placement::WithQuestion;
-        LateAdditions::new(request, &Target::of(&self.model), self.meter.profile(), retains)
+        LateAdditions::new(request, &Target::from_model(&self.model), self.meter.profile(), retains)
     }
 
-    /// Counts the lines of tools, template and reply priming, which every prompt has.
+    /// Counts the overhead of every prompt: tools, template and reply priming.
     fn overhead(&self, tools: &[Tool]) -> Result<Vec<LedgerLine>, Error> {
         let line = |what, count: TokenCount| LedgerLine {
             what,
             tokens: i64::try_from(count.tokens).unwrap_or(i64::MAX),
             certainty: count.certainty,
         };
+        // A chat template renders the prompt as a whole, so the tokens of its parts are estimates.
         let certainty = if self.meter.is_rendered() { Certainty::Estimate } else { Certainty::Exact };
         let of_template = |n| TokenCount { tokens: n, certainty };
         Ok(vec![
@@ -331,11 +363,14 @@ impl ContextWindowManager {
     }
 }
 
-/// Keys that change no plan: which preset the values came from, and how much is remembered.
+/// Options that change no plan: the preset that values came from, and the size of the token cache.
 const WITHOUT_EFFECT: [&str; 2] = ["preset", "tokens.cache_bytes"];
 
-/// `default`, or the first 16 digits of a hash over the options that differ from their defaults, as lines of
-/// TOML in the order of their keys (rule O4): a key that a later version adds changes no name.
+/// Returns the name of a configuration: `default`, or the first 16 hex digits of a hash over the options that
+/// differ from their defaults (rule O4).
+///
+/// The hash covers lines of TOML in the order of their keys. An option that a later version adds changes no
+/// name.
 fn name_of(config: &Config) -> String {
     let default = Config::default().settings();
     let mut own = config.settings();

@@ -1,27 +1,31 @@
 //! Tool results as one prompt sends them.
 //!
-//! Input: the rendering of the last prompt. Output: the results that are sent as stubs or clipped, and the
-//! position before which retained texts are released. Rules: S7, S10. The log is untouched.
+//! - Input: the rendering of the last prompt.
+//! - Output: the results that are sent as stubs or clipped, and the position before which retained texts
+//!   leave.
+//! - Rules: S7, S10.
+//!
+//! The conversation itself is not changed.
 
 use crate::message::Message;
 use std::collections::BTreeMap;
 
-/// The way in which one prompt sends tool results, and the retained texts that it releases.
+/// The form in which one prompt sends tool results, and the retained texts that it releases.
 ///
-/// From one attempt to the next every field only grows, so a request has few renderings.
+/// Every field only grows from one attempt to the next, so a request has few renderings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ToolResultRendering {
-    /// Results before this position are sent as stubs.
+    /// Position before which results are sent as stubs.
     pub(crate) cleared_before: u32,
-    /// True if this plan moved that boundary.
+    /// True if this plan moved `cleared_before`.
     pub(crate) is_moved: bool,
     /// The clipped results of the open exchange, by position.
     pub(crate) clipped: BTreeMap<u32, Message>,
-    /// Retained documents and state before this position are no longer sent (rule S10).
+    /// Position before which retained documents and state are no longer sent (rule S10).
     pub(crate) released_before: u32,
-    /// True if they leave with this plan.
+    /// True if those texts leave with this plan.
     pub(crate) releases: bool,
-    /// True if they leave because they do not fit: then the window is cut to its low mark too.
+    /// True if they leave because they do not fit. The window is then cut to its low mark too.
     pub(crate) cuts: bool,
 }
 
@@ -31,8 +35,8 @@ impl ToolResultRendering {
         !self.clipped.is_empty()
     }
 
-    /// Checks if this rendering is a later attempt than another one of the same request: nothing of it is
-    /// taken back, and something is added. Planning ends because of this.
+    /// Checks if this rendering is a later attempt than `earlier` for the same request: it adds something and
+    /// takes nothing back. Planning terminates because of this.
     pub(crate) fn follows(&self, earlier: &Self) -> bool {
         let steps = |one: &Self| (one.released_before, one.cleared_before, one.clips());
         let (now, then) = (steps(self), steps(earlier));

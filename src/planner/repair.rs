@@ -1,4 +1,11 @@
-//! One broken exchange → a sound one (rules H1, H2). Pure, and done only where the plan looks.
+//! Exchanges with broken tool calls, made sound (H1, H2).
+//!
+//! - Input: one exchange of the conversation, and the policy for calls without a result.
+//! - Output: its messages as they are sent, notices of the repairs, or the policy that excludes the exchange.
+//! - Rules: H1, H2, H3.
+//!
+//! Repairs are pure functions. They run only for the exchanges that a plan examines, and the conversation
+//! keeps its messages as they are.
 
 use crate::{
     config::Repair,
@@ -16,15 +23,15 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Piece {
     pub(crate) id: ItemId,
     pub(crate) message: Message,
-    /// Its position in the log; none for a placeholder result.
+    /// The position in the log; `None` for a placeholder result.
     pub(crate) position: Option<u32>,
 }
 
-/// The policy that leaves an exchange out of every prompt, if one does.
+/// Returns the policy that excludes an exchange from every prompt. Returns `None` if it may be sent.
 ///
 /// # Errors
 ///
-/// A call without a result, where the policy is to refuse it.
+/// Fails if a call has no result and the policy is [`Repair::Reject`].
 pub(crate) fn refused(
     log: &Conversation,
     exchange: &Exchange,
@@ -39,6 +46,8 @@ pub(crate) fn refused(
         }));
     }
     let Some(missing) = exchange.answers.iter().position(Option::is_none) else {
+        // A call with its results can be sent in every wire format. Only a message without calls may hold
+        // nothing that this target reads.
         let is_foreign = exchange.answers.is_empty() && profile.takes_nothing_of(log.message(exchange.at));
         return Ok(is_foreign.then_some(PolicyRule::ForeignMessage));
     };
@@ -52,14 +61,14 @@ pub(crate) fn refused(
     }
 }
 
-/// The results that a repair makes up: what they cost has to be known before they are sent.
+/// Returns the placeholder results that a repair adds. They are counted before they are sent.
 pub(crate) fn synthetic_results(log: &Conversation, exchange: &Exchange) -> Vec<Message> {
     let calls = log.message(exchange.at).tool_calls();
     let missing = calls.iter().zip(&exchange.answers);
     missing.filter(|(_, answer)| answer.is_none()).map(|(call, _)| wording::missing_result(call)).collect()
 }
 
-/// The messages of an exchange as they are sent: the call, its results in log order, then placeholder
+/// Returns the messages of an exchange as they are sent: the call, its results in log order, then placeholder
 /// results.
 pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
     let calls = log.message(exchange.at).tool_calls();
@@ -81,6 +90,7 @@ pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
         .enumerate()
         .filter_map(|(call, position)| position.map(|position| (position, call)))
         .collect();
+    // Calls may be answered in another order than they were made: the log decides.
     results.sort_unstable();
     pieces.extend(results.into_iter().map(|(position, call)| {
         let message = log.message(position);
@@ -102,11 +112,13 @@ pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
     pieces
 }
 
-/// Returns the notices of the repairs of an included exchange, one for each rule.
+/// Returns the notices of the repairs of an included exchange, one for each rule. `open` is true if the
+/// exchange still waits for results.
 pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Vec<Notice> {
     let calls = log.message(exchange.at).tool_calls();
     let mut notices = Vec::new();
     let sent_ids = distinct_ids(calls).unwrap_or_default();
+    // Grouped by the original id: each id gives one notice, however many calls share it.
     let mut renamed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (call, sent) in calls.iter().zip(&sent_ids).filter(|(call, sent)| call.id != **sent) {
         renamed.entry(&call.id).or_default().push(sent);
@@ -129,6 +141,7 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
         });
     }
     let members = exchange.members();
+    // A result that is not right after its call in the log was moved there for the prompt.
     let apart = members
         .iter()
         .zip(exchange.at..)
@@ -161,13 +174,14 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
     notices
 }
 
-/// The ids of one message's calls, the second of a kind as `x#2`, the third as `x#3`; none where each is its
-/// own already.
+/// Returns distinct ids for the calls of one message: the second use of `x` becomes `x#2`, the third `x#3`.
+/// Returns `None` if all ids are distinct already.
 fn distinct_ids(calls: &[ToolCall]) -> Option<Vec<String>> {
     let mut given = BTreeSet::new();
     if calls.len() < 2 || calls.iter().all(|call| given.insert(&call.id)) {
         return None;
     }
+    // All original ids are taken from the start: a later call may be named `x#2` by its provider.
     let mut taken: BTreeSet<String> = calls.iter().map(|call| call.id.clone()).collect();
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     let mut distinct = |call: &ToolCall, seen: &mut u32| {

@@ -1,8 +1,9 @@
-//! The adjustments with which a request is planned again.
+//! Adjustments between the rounds of planning one request.
 //!
-//! Input: the faults that a round of planning finds in its prompt. Output: what the next round does
-//! otherwise. Rules: K1 to K4 and S10 (texts that are lost), S5 (documents given up), N3 and H5 (tokens
-//! withheld), S7 (results shortened).
+//! - Input: the faults that a round finds in its prompt.
+//! - Output: the changes that the next round makes.
+//! - Rules: K1 to K4 and S10 (lost texts), S5 (documents given up), N3 and H5 (tokens withheld), S7 (results
+//!   shortened).
 
 use crate::{
     config::ReasoningPolicy,
@@ -16,43 +17,45 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rounds with more tokens withheld, at most, for a prompt that its joins push over the budget (rule N3).
+/// Maximum number of times that more tokens are withheld from one prompt, because joining messages pushes it
+/// over its budget (rule N3).
 pub(crate) const TRIES: u32 = 3;
 
-/// The renderings of tool results that a request is tried with, at most: as the last prompt had them, without
-/// the retained texts of earlier turns, cleared, without any retained text, clipped (rules S7, S10).
+/// Maximum number of renderings of tool results that are tried for one prompt (rules S7, S10).
+///
+/// In order: as in the last prompt, without the retained texts of earlier turns, cleared, without any
+/// retained text, and clipped.
 const RENDERINGS: usize = 5;
 
-/// Texts and reasoning that a prompt loses.
+/// The texts and the reasoning that a prompt loses.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    /// Retained texts that the request brings again, and that have left the prompt (rule S10).
+    /// Retained texts that the request repeats and that are no longer in the prompt (rule S10).
     pub(crate) missing: SentAgain,
-    /// Reasoning that the provider would refuse, by position (rules K1 to K3).
+    /// Reasoning that the provider would refuse, by position of its message (rules K1 to K3).
     pub(crate) lost: BTreeMap<u32, DropReason>,
 }
 
-/// The adjustments that one round of planning makes.
+/// The adjustments for one round of planning.
 ///
-/// There are five, and each is monotone: it adds to its list, sets its flag or raises its number, and never
-/// takes that back. They are ordered, from the first to the last field below; an adjustment of one starts
-/// those after it again, because they were made for a prompt that is no longer planned. So the rounds of a
-/// request ascend in a lexicographic order over finite values, and there is a last one
-/// ([`Replan::most_rounds`]).
+/// There are five kinds, in the order of the fields below. An adjustment never undoes one of its own kind: it
+/// adds to a list, sets a flag, raises a number or shortens tool results. It resets the kinds after it,
+/// except the lists, because they were made for a prompt that is no longer planned. So the rounds ascend in a
+/// lexicographic order over finite values, and planning ends after at most [`Replan::most_rounds`] rounds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replan {
     /// Messages that are sent without their reasoning, by position, with the reasons (rules K1 to K4).
     reasoning_withheld: BTreeMap<u32, DropReason>,
-    /// Texts that are sent again: the request brings them, and the retained ones have left the prompt (rule
-    /// S10).
+    /// Texts that are sent again, because the request repeats them and their retained copies have left the
+    /// prompt (rule S10).
     sent_again: SentAgain,
-    /// True if the documents of the last prompt, which do not fit, compete with all others (rules S5, S8).
+    /// True if the documents of the last prompt do not fit and now compete with all others (rules S5, S8).
     gives_up_documents: bool,
-    /// Tokens of the budget that are kept from the items, and the number of times that they were raised
+    /// Tokens of the budget that items may not use, and the number of times that this amount was raised
     /// (rules N3, H5).
     tokens_withheld: u64,
     tries: u32,
-    /// The tool results as they are sent, if that is not how the last prompt had them (rule S7).
+    /// The rendering of tool results, if it differs from that of the last prompt (rule S7).
     rendering: Option<ToolResultRendering>,
     /// True if the last adjustment was one of the first three, which change the candidates.
     changes_candidates: bool,
@@ -69,14 +72,16 @@ impl Replan {
         replan
     }
 
-    /// Adjusts the next round to the faults of a prompt: texts that have left it are sent again, or reasoning
-    /// is withheld. Returns `None` if there is a next round, and otherwise the lost reasoning that is sent
-    /// all the same, because the provider is to drop it.
+    /// Adjusts the next round to the faults of a prompt: sends lost texts again, or withholds reasoning.
+    ///
+    /// Returns `None` if there is a next round. Otherwise returns the lost reasoning that is sent anyway,
+    /// because the provider drops it.
     pub(crate) fn mend(
         &mut self,
         faults: Faults,
         policy: ReasoningPolicy,
     ) -> Option<BTreeMap<u32, DropReason>> {
+        // Texts first: reasoning may be valid again once the prompt has its texts back.
         if self.send_again(faults.missing) {
             return None;
         }
@@ -93,47 +98,50 @@ impl Replan {
         self.restarts_if(self.reasoning_withheld.len() > before)
     }
 
-    /// Sends texts of the request again. Returns true if any of them was not sent again before.
+    /// Sends texts of the request again. Returns true if any of them is new on the list.
     fn send_again(&mut self, missing: SentAgain) -> bool {
         let is_new = self.sent_again.takes(missing);
         self.restarts_if(is_new)
     }
 
-    /// Gives up the documents of the last prompt.
+    /// Lets the documents of the last prompt compete with all others.
     pub(crate) fn give_up_documents(&mut self) {
         debug_assert!(!self.gives_up_documents, "documents are given up once");
         self.restarts_if(true);
         self.gives_up_documents = true;
     }
 
-    /// Returns these adjustments with the documents of the last prompt given up, or not.
+    /// Returns these adjustments with the documents of the last prompt given up, or kept.
     pub(crate) fn with_documents_given_up(&self, gives_up: bool) -> Self {
         Self { gives_up_documents: gives_up, ..self.clone() }
     }
 
-    /// Withholds more tokens from the items if a prompt is over its budget by `excess` tokens, which are known only once it is
-    /// laid out; at least the tokens of the placeholder messages that its provider requires. Returns false if the prompt fits,
-    /// or that was tried too often: then it stays as it is.
+    /// Withholds more tokens from the items, for a prompt that exceeds its budget by `excess` tokens. The
+    /// excess is known only after layout.
+    ///
+    /// Withholds at least `required` tokens: those of the placeholder messages that the provider demands.
+    /// Returns false if the prompt fits, or if the limit of tries is reached; the prompt then stays as it is.
     pub(crate) fn withhold_tokens(&mut self, excess: u64, required: u64) -> bool {
         if excess == 0 || self.tries == TRIES {
             return false;
         }
         self.tokens_withheld = tokens_to_withhold(self.tokens_withheld, excess, required);
         self.tries += 1;
-        // With fewer tokens the results are clipped to another length, so they are tried from the beginning.
+        // Clipped lengths depend on the available tokens, so all renderings are tried again from the first.
         self.rendering = None;
         self.changes_candidates = false;
         true
     }
 
-    /// Sends tool results shorter than in the round before, which had them as in `before`.
+    /// Shortens tool results for the next round. `before` is the rendering of this round.
     pub(crate) fn shorten_results(&mut self, before: &ToolResultRendering, rendering: ToolResultRendering) {
         debug_assert!(rendering.follows(before), "{rendering:?} after {before:?}");
         self.rendering = Some(rendering);
         self.changes_candidates = false;
     }
 
-    /// Starts the adjustments again that were made for another prompt. Returns `changed`.
+    /// Resets the later adjustments if `changed` is true, because they were made for another prompt. Returns
+    /// `changed`.
     fn restarts_if(&mut self, changed: bool) -> bool {
         if changed {
             self.gives_up_documents = false;
@@ -144,17 +152,18 @@ impl Replan {
         changed
     }
 
-    /// Returns the number of rounds that planning may take at most.
+    /// Returns the maximum number of rounds for a conversation.
     pub(crate) fn most_rounds(log: &Conversation) -> usize {
         let texts = log.sent_with().all_documents().map(|(_, documents)| documents.len()).sum::<usize>()
             + log.sent_with().all_state().count();
         let losses = log.messages().len().saturating_add(texts).saturating_add(log.system().len());
         // Each loss may be found in a round of its own, and a text may be both a document and state.
         let rounds = losses.saturating_mul(2).saturating_add(1);
+        // Withheld tokens and renderings restart after each loss, and once more if documents are given up.
         rounds.saturating_mul(2 * (TRIES as usize + 1) * RENDERINGS)
     }
 
-    /// Checks if the last adjustment changes the candidates, so that they are gathered again.
+    /// Checks if the last adjustment changes the candidates, so that they must be gathered again.
     pub(crate) fn changes_candidates(&self) -> bool {
         self.changes_candidates
     }
@@ -174,18 +183,18 @@ impl Replan {
         self.gives_up_documents
     }
 
-    /// Returns the tokens that are kept from the items.
+    /// Returns the tokens that items may not use.
     pub(crate) fn tokens_withheld(&self) -> u64 {
         self.tokens_withheld
     }
 
-    /// Returns the tool results as they are sent. Returns `None` if that is as in the last prompt.
+    /// Returns the rendering of tool results. Returns `None` if it is that of the last prompt.
     pub(crate) fn rendering(&self) -> Option<&ToolResultRendering> {
         self.rendering.as_ref()
     }
 
-    /// Returns the report on the reasoning of these rows, with a notice for each reason why some of it is
-    /// withheld. `left` is sent all the same, for the provider to drop.
+    /// Reports on the reasoning of the included rows, with one notice for each reason. `left` is lost
+    /// reasoning that is sent anyway, for the provider to drop.
     pub(crate) fn report_reasoning(
         &self,
         included: &[PlannedItem],
@@ -200,6 +209,7 @@ impl Replan {
         let in_the_plan: BTreeSet<&ItemId> = included.iter().map(|row| &row.id).collect();
         let is_included = |position: &u32| in_the_plan.contains(&log.message_id(*position));
         let mut reasons: BTreeMap<&DropReason, Vec<ItemId>> = BTreeMap::new();
+        // Reasoning that the options drop is expected: it needs no notice.
         for (position, why) in
             self.reasoning_withheld.iter().filter(|(at, why)| is_included(at) && **why != DropReason::Dropped)
         {
@@ -213,6 +223,7 @@ impl Replan {
         let notices = notices.collect();
         let mut lost = self.reasoning_withheld.clone();
         lost.extend(left);
+        // A message that the prompt excludes anyway has not lost its reasoning.
         lost.retain(|position, _| is_included(position));
         let lost =
             lost.into_iter().map(|(at, why)| DroppedReasoning { id: log.message_id(at), why }).collect();
@@ -220,8 +231,11 @@ impl Replan {
     }
 }
 
-/// Returns the tokens to withhold from the items next, after `withheld`, for a prompt that is over its budget by `excess`
-/// tokens, `required` of them in placeholder messages. It is always more.
+/// Returns the tokens to withhold from the items in the next round, for a prompt that exceeds its budget by
+/// `excess` tokens.
+///
+/// `withheld` is the amount of this round, `required` the tokens of placeholder messages. The result is
+/// always larger than `withheld`.
 pub(crate) fn tokens_to_withhold(withheld: u64, excess: u64, required: u64) -> u64 {
     let next = withheld.saturating_add(excess).max(required);
     debug_assert!(next > withheld || withheld == u64::MAX, "{next} after {withheld}");

@@ -1,4 +1,11 @@
-//! The parts of one prompt; parts that last across turns are in the conversation.
+//! The input of one plan.
+//!
+//! - Input: a conversation, and the parts that belong to this prompt only: tools, documents, focus hint,
+//!   state, limits.
+//! - Output: a [`PlanRequest`] for the planner.
+//! - Rules: B2, B8, S1, S5, K8, N6, O2.
+//!
+//! Parts that last across turns are in the conversation.
 
 use crate::{
     conversation::Conversation,
@@ -12,7 +19,7 @@ use crate::{
     usage::TokenCalibration,
 };
 
-/// One question to the planner: the conversation, and what this prompt brings with it.
+/// One request to the planner: a conversation, and the parts that belong to this prompt only.
 ///
 /// An empty request is valid and gives an empty plan.
 ///
@@ -49,12 +56,12 @@ pub struct PlanRequest<'a> {
     pub(crate) lists_excluded: bool,
     pub(crate) conversation_id: Option<String>,
     pub(crate) prompt_id: Option<String>,
-    /// Settings that are not set are those of the last prompt.
+    /// True if unset settings are taken from the last prompt.
     pub(crate) is_like_last: bool,
 }
 
 impl<'a> PlanRequest<'a> {
-    /// Creates a request for this conversation and nothing else.
+    /// Creates a request for a conversation, with no tools, documents, state or limits.
     #[must_use]
     pub fn new(log: &'a Conversation) -> Self {
         Self {
@@ -76,12 +83,12 @@ impl<'a> PlanRequest<'a> {
         }
     }
 
-    /// Creates a request for a prompt like the last one, for the figures and compactions of a conversation.
+    /// Creates a request like the last prompt, to read the usage of a conversation or to compact it.
     ///
-    /// [`crate::ContextWindowManager::usage`], [`crate::ContextWindowManager::stats`] and the compactor take
-    /// limits (for the same model), tools and focus hint from the prompt that was committed last
-    /// ([`Conversation::push_reply`]), as far as the request does not set them. A plan takes only the
-    /// settings of the request itself.
+    /// [`crate::ContextWindowManager::usage`], [`crate::ContextWindowManager::stats`] and the compactor fill
+    /// in the settings that you leave unset. They take tools, focus hint, and limits for the same model from
+    /// the prompt that [`Conversation::push_reply`] committed last. A plan uses only the settings of the
+    /// request itself.
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits};
@@ -105,7 +112,7 @@ impl<'a> PlanRequest<'a> {
         Self { is_like_last: true, ..Self::new(log) }
     }
 
-    /// Sets the tools that are declared in addition to the messages.
+    /// Sets the tools that the prompt declares.
     #[must_use]
     pub fn with_tools(mut self, tools: &'a [Tool]) -> Self {
         self.tools = tools;
@@ -123,15 +130,15 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Sets a hint at the topic of this prompt; required, paid by `system_pinned` (rule S1).
+    /// Sets a hint at the topic of this prompt. It is required, and counts as `system_pinned` (rule S1).
     #[must_use]
     pub fn with_focus(mut self, hint: impl Into<String>) -> Self {
         self.focus = Some(hint.into());
         self
     }
 
-    /// Adds a volatile state entry (clock, open files); required, paid by `system_pinned`, sent last (rule
-    /// O1).
+    /// Adds a volatile state entry, such as the time or the open files. It is required, counts as
+    /// `system_pinned`, and is sent last (rule O1).
     #[must_use]
     #[doc(alias = "SysInfo")]
     #[doc(alias = "sysinfo")]
@@ -140,16 +147,18 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Sets the anchor of the last prompt, in place of the one that the conversation remembers (rule S5): for
-    /// callers that keep [`crate::ContextPlan::anchor`] themselves.
+    /// Sets the anchor of the last prompt, in place of the one that the conversation remembers (sticky
+    /// window, S5).
+    ///
+    /// Use this if you store [`crate::ContextPlan::anchor`] yourself.
     #[must_use]
     pub fn with_previous(mut self, anchor: Anchor) -> Self {
         self.previous = Some(anchor);
         self
     }
 
-    /// Names context that the provider adds to the request by itself, so that the plan says that it is not
-    /// counted (rule B8).
+    /// Names context that the provider adds to the request by itself. The plan reports that it is not counted
+    /// (rule B8).
     #[must_use]
     pub fn with_remote_context(mut self, remote: impl IntoIterator<Item = RemoteContext>) -> Self {
         self.remote = remote.into_iter().collect();
@@ -162,31 +171,34 @@ impl<'a> PlanRequest<'a> {
         &self.remote
     }
 
-    /// Sets the token calibration of a counter that estimates, in place of the one that the conversation's
-    /// reports teach (rule N6).
+    /// Sets the token calibration of an estimating counter, in place of the one learned from the
+    /// conversation's usage reports (rule N6).
     #[must_use]
     pub fn with_calibration(mut self, calibration: TokenCalibration) -> Self {
         self.calibration = Some(calibration);
         self
     }
 
-    /// Counts excluded items in full too, at any cost; otherwise such rows carry bounds (rules N4, N5).
+    /// Counts excluded items in full as well, even if that is slow. Without this, their rows carry bounds
+    /// (rules N4, N5).
     #[must_use]
     pub fn with_excluded_counts(mut self) -> Self {
         self.counts_excluded = true;
         self
     }
 
-    /// Gives each excluded message a row of its own; otherwise neighbouring ones with one reason are one row
-    /// (rule O2): for lists of every message. It changes nothing else; such a plan has another fingerprint.
+    /// Gives each excluded message its own row, for views that list every message.
+    ///
+    /// Otherwise neighbouring messages with the same reason share a row (rule O2). Nothing else changes, but
+    /// the plan has a different fingerprint.
     #[must_use]
     pub fn with_excluded_messages(mut self) -> Self {
         self.lists_excluded = true;
         self
     }
 
-    /// Sets the application's ids of the conversation and of this prompt, for the events of `tracing` (a
-    /// plan, its reply, checks and compactions). They change no plan.
+    /// Sets the application's ids of the conversation and of this prompt, for `tracing` events (plans,
+    /// replies, checks and compactions). They change no plan.
     #[must_use]
     pub fn with_trace_ids(mut self, conversation: impl Into<String>, prompt: impl Into<String>) -> Self {
         self.conversation_id = Some(conversation.into());
@@ -194,34 +206,36 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Sets the provider's account that sends this prompt, by any name that stays the same for it; the plan
-    /// keeps a hash. Some models refuse reasoning that was made for another one (rule K8).
+    /// Sets the provider account that sends this prompt, by any name that stays the same for the account.
+    ///
+    /// The plan keeps only a hash of it. Some models refuse reasoning that was made for another account (rule
+    /// K8).
     #[must_use]
     pub fn with_account(mut self, account: &str) -> Self {
         self.sender.get_or_insert_default().account = Some(Sender::hash(account));
         self
     }
 
-    /// Sets the end user that the request names to the provider; the plan keeps a hash (rule K8).
+    /// Sets the end user that the request names to the provider. The plan keeps only a hash (rule K8).
     #[must_use]
     pub fn with_end_user(mut self, end_user: &str) -> Self {
         self.sender.get_or_insert_default().end_user = Some(Sender::hash(end_user));
         self
     }
 
-    /// Returns the ids that events of `tracing` name.
+    /// Returns the ids for `tracing` events.
     pub(crate) fn trace_ids(&self) -> TraceIds {
         let (conversation, prompt) = (self.conversation_id.clone(), self.prompt_id.clone());
         TraceIds { conversation, prompt, ..TraceIds::default() }
     }
 
-    /// Returns limits, tools and focus hint; a blank hint is none.
+    /// Returns limits, tools and focus hint. A blank hint counts as no hint.
     pub(crate) fn settings(&self, meter: &Meter) -> PromptSettings {
         let focus = self.focus.clone().filter(|focus| !focus.trim().is_empty());
         PromptSettings { limits: self.limits, tools: meter.shared_tools(self.tools), focus }
     }
 
-    /// Sets the limits of this request; those that are unset come from the model (rule B2).
+    /// Sets the limits of this request. Unset limits come from the model (rule B2).
     #[must_use]
     pub fn with_limits(mut self, limits: RequestLimits) -> Self {
         self.limits = limits;

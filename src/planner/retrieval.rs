@@ -1,4 +1,8 @@
-//! The tokens that documents could take, before they are known.
+//! The tokens that documents could take, before they are retrieved.
+//!
+//! - Input: a request; its documents are ignored.
+//! - Output: a [`RetrievalBudget`].
+//! - Rules: B5, B6, S5, S10.
 
 use crate::{
     conversation::SentText,
@@ -11,25 +15,27 @@ use crate::{
 };
 
 impl ContextWindowManager {
-    /// Returns the tokens that documents could take in the prompt of this request; the documents that it has
-    /// already are left aside.
+    /// Returns the tokens that documents could take in the prompt of this request. Documents that the request
+    /// already has are ignored.
     ///
-    /// Counts no more than [`ContextWindowManager::build_plan`] for the same request. The limits on documents
-    /// (`rag.max_items` and the like) are not part of it. Under an overflow (rule S6) all of it is 0.
+    /// Counts no more than [`ContextWindowManager::build_plan`] for the same request. Limits on documents,
+    /// such as `rag.max_items`, are not applied. All numbers are 0 if the minimum overflows the budget (rule
+    /// S6).
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// Same as [`ContextWindowManager::build_plan`].
     #[doc(alias = "budget_hint")]
     #[doc(alias = "budget hint")]
     pub fn retrieval_budget(&self, request: &PlanRequest<'_>) -> Result<RetrievalBudget, Error> {
         let request = PlanRequest { rag: Vec::new(), ..request.clone() };
         let context = self.context(&request)?;
-        // The documents of the last prompt are set aside too: what stays of them is the question.
+        // The documents of the last prompt are set aside too: the budget is for retrieving them again.
         let replan = self.settled(&request)?;
         let sticky = self.sticky(&request, &context);
         let candidates = self.candidates(&request, Sticky { rag: &[], ..sticky }, &replan)?;
-        // Their budget if they could use all of it, and the tokens that a prompt without documents leaves.
+        // Solve twice: the budget of documents that could use all of it, and the tokens that a prompt without
+        // documents leaves free.
         let solver = self.solver(&candidates);
         let crowded = solver.solve_expecting_documents(&context, context.prompt_budget)?;
         let without = solver.solve(&context, context.prompt_budget, 0)?;
@@ -44,18 +50,18 @@ impl ContextWindowManager {
         })
     }
 
-    /// Returns a document as it is sent, with the lines around it.
+    /// Returns a document as it is sent, with the delimiter lines around it.
     #[must_use]
     pub fn sent_document(&self, document: &RagItem) -> SentText {
         SentText::new(document.id.clone(), self.meter().fenced(document))
     }
 
-    /// Counts a document in a prompt, with the lines around it; tokens, in the form in which the planner
-    /// counts them.
+    /// Counts a document in a prompt, with the delimiter lines around it, in tokens. The planner counts
+    /// documents in the same way.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Count` when the counter fails.
+    /// `ErrorKind::Count` if the counter fails.
     pub fn count_document(&self, document: &RagItem) -> Result<TokenCount, Error> {
         let tokens = self.meter().document(document, text_hash(&document.text), u64::MAX)?.in_full();
         Ok(self.meter().counted(tokens))

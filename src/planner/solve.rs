@@ -1,11 +1,15 @@
-//! One request, solved for any budget: by `build_plan` once, and by explanations again and again.
+//! The selection of one request, for one budget or for many.
 //!
-//! Input: candidates and a budget. Output: a [`Solution`]. Rules: B4, B5, S2 to S9.
+//! - Input: gathered candidates, and a prompt budget.
+//! - Output: a [`Solution`].
+//! - Rules: B4, B5, S2 to S9.
 //!
-//! Most of a request does not depend on its budget: its candidates, their costs, the demands of the sections.
-//! A [`Solver`] holds that. The rendering of tool results (rule S7) changes the costs of candidates, so each
-//! rendering has a [`Selector`] of its own; a solution lists the renderings that were tried, the last one
-//! taken.
+//! A plan solves its request once. An explanation solves it for many budgets. Most of a request does not
+//! depend on the budget: the candidates, their token counts, and the demands of the sections. A [`Solver`]
+//! holds these.
+//!
+//! The rendering of tool results (S7) changes the token counts, so each rendering has its own [`Selector`]. A
+//! solution lists every rendering that was tried. The last one is the one in use.
 
 use crate::{
     config::Config,
@@ -31,24 +35,25 @@ pub(crate) struct Solver<'p, W = OneBudget> {
     meter: &'p Meter,
     config: &'p Config,
     walker: W,
-    /// For many budgets, the largest number of available tokens among them.
+    /// The largest number of available tokens among many budgets; `None` for a single budget.
     ///
-    /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried.
-    /// `None` for one budget.
+    /// With many budgets, costs and demands are counted up to this number, once for all of them. Clipping is
+    /// not tried.
     many_budgets: Option<u64>,
-    /// One for each rendering of tool results that was tried, except clipped ones.
+    /// One selector for each rendering of tool results that was tried, except renderings with clipped
+    /// results.
     selectors: RefCell<Vec<Rc<Selector<'p, W>>>>,
 }
 
-/// The counts of one rendering, kept from one round of planning for the next.
+/// Token counts of one rendering, kept from one round of planning for the next.
 pub(crate) struct KnownCosts {
     rendering: ToolResultRendering,
     tokens: CandidateMap<(Weight, u64)>,
     demands: SectionDemands,
 }
 
-/// One rendering of tool results that was tried: the budgets for it, and the facts that were heard about its
-/// decisions.
+/// One rendering of tool results that was tried: its budgets, and the facts that its walker recorded about
+/// the decisions.
 pub(crate) struct Trial<'p, W: Walker> {
     pub(crate) selector: Rc<Selector<'p, W>>,
     pub(crate) budgets: Budgets,
@@ -58,12 +63,12 @@ pub(crate) struct Trial<'p, W: Walker> {
 /// The selection for one budget.
 pub(crate) struct Solution<'p, W: Walker = OneBudget> {
     pub(crate) chosen: Selection<W>,
-    /// Every rendering of tool results that was tried, the last one taken.
+    /// Every rendering of tool results that was tried; the last one is in use.
     pub(crate) trials: Vec<Trial<'p, W>>,
     /// The available tokens; may be negative.
     pub(crate) available: i128,
-    /// The tokens of everything that is included, with the wrapper around documents, less those that merging
-    /// state saves.
+    /// The tokens of all included items and of the wrapper around documents, less the tokens saved by merging
+    /// state.
     used: i128,
 }
 
@@ -73,7 +78,7 @@ impl<'p> Solver<'p> {
         Self { candidates, meter, config, walker: OneBudget, many_budgets: None, selectors }
     }
 
-    /// Takes over the counts of an earlier round with the same candidates.
+    /// Reuses the token counts of an earlier round with the same candidates.
     pub(crate) fn with_known(self, known: Vec<KnownCosts>) -> Self {
         let selector = |KnownCosts { rendering, tokens, demands }| {
             let costs = Costs::new(self.candidates, self.meter, rendering).with_known(tokens);
@@ -83,9 +88,10 @@ impl<'p> Solver<'p> {
         self
     }
 
-    /// Returns the counts, for another round with the same candidates.
+    /// Returns the token counts, for another round with the same candidates.
     pub(crate) fn into_known(self) -> Vec<KnownCosts> {
         let known = |selector: Rc<Selector<'_, _>>| {
+            // A selector that is still in use cannot give up its counts, and is left out.
             let Selector { costs, demands, .. } = Rc::into_inner(selector)?;
             let (rendering, tokens) = costs.into_known();
             Some(KnownCosts { rendering, tokens, demands })
@@ -93,20 +99,21 @@ impl<'p> Solver<'p> {
         self.selectors.into_inner().into_iter().filter_map(known).collect()
     }
 
-    /// Converts to a solver for many budgets, of which none leaves more than `most` tokens. Clipping (rule
-    /// S7) is not tried then.
+    /// Converts to a solver for many budgets. `most` is the largest number of tokens that any of them leaves
+    /// for items. Clipping (rule S7) is not tried.
     pub(crate) fn for_many_budgets<W>(self, walker: W, most: u64) -> Solver<'p, W> {
         let Self { candidates, meter, config, .. } = self;
+        // The known selectors are dropped: their counts reach only as far as one budget needed.
         let selectors = RefCell::default();
         Solver { candidates, meter, config, walker, many_budgets: Some(most), selectors }
     }
 
-    /// Selects for a prompt budget with so many tokens withheld, and records the reasons of everything that
-    /// is excluded.
+    /// Selects items for a prompt budget, with `withheld` tokens of it kept free. Also records the reason of
+    /// every excluded item.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn solve_in_detail(
         &self,
         context: &PlanContext<'_>,
@@ -121,11 +128,12 @@ impl<'p> Solver<'p> {
 }
 
 impl<'p, W: Walker> Solver<'p, W> {
-    /// Selects for a prompt budget with so many tokens withheld: the stages budget and select.
+    /// Selects items for a prompt budget, with `withheld` tokens of it kept free (the steps divide and
+    /// select).
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn solve(
         &self,
         context: &PlanContext<'_>,
@@ -136,11 +144,11 @@ impl<'p, W: Walker> Solver<'p, W> {
         self.select(available, identity)
     }
 
-    /// Selects as if documents were to come that could use any number of tokens.
+    /// Selects items as if documents that can use any number of tokens were still to come.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn solve_expecting_documents(
         &self,
         context: &PlanContext<'_>,
@@ -150,7 +158,7 @@ impl<'p, W: Walker> Solver<'p, W> {
         self.select(available, SectionDemands::with_any_documents)
     }
 
-    /// Selects with tool results as short as they have to be (rule S7): one rendering after another. `adjust`
+    /// Selects items, and shortens tool results step by step as long as that is needed (rule S7). `adjust`
     /// changes the demands of the sections.
     fn select(
         &self,
@@ -159,6 +167,7 @@ impl<'p, W: Walker> Solver<'p, W> {
     ) -> Result<Solution<'p, W>, Error> {
         let mut rendering = self.candidates.remembered_rendering();
         let mut trials = Vec::new();
+        // Ends because each rendering shortens more than the one before it (`ToolResultRendering::follows`).
         loop {
             let selector = self.selector(rendering, available.total())?;
             let (budgets, mut chosen) = selector.divide(available, adjust)?;
@@ -178,12 +187,12 @@ impl<'p, W: Walker> Solver<'p, W> {
         }
     }
 
-    /// Returns the selector for one rendering of tool results, with costs and demands that are counted once
-    /// for all budgets; `total` are the available tokens.
+    /// Returns the selector for one rendering of tool results. `total` is the number of available tokens. Its
+    /// costs and demands are counted once for all budgets.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn selector(
         &self,
         rendering: ToolResultRendering,
@@ -198,25 +207,29 @@ impl<'p, W: Walker> Solver<'p, W> {
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::count(most, self.config, self.candidates.index(), &costs)?;
         let selector = Rc::new(self.selector_with(costs, demands));
-        // The length of clipped results depends on the budget, so that no other budget would find them here.
+        // The length of clipped results depends on the exact budget, so no other budget can reuse this
+        // selector.
         if !clipped {
             self.selectors.borrow_mut().push(Rc::clone(&selector));
         }
         Ok(selector)
     }
 
+    /// Creates a selector from counted costs and demands.
     fn selector_with(&self, costs: Costs<'p>, demands: SectionDemands) -> Selector<'p, W> {
         let (index, walker) = (self.candidates.index(), self.walker.for_other_costs());
         Selector { index, costs, demands, config: self.config, walker }
     }
 
-    /// Returns the tokens of a candidate, counted no further than to `limit`.
+    /// Returns the token count of a candidate, counted up to `limit`. A larger candidate is reported as at
+    /// least `limit + 1` tokens.
     pub(crate) fn cost(&self, id: CandidateId, limit: u64) -> Result<TokenCount, Error> {
         let rendering = self.candidates.remembered_rendering();
         Ok(match self.selector(rendering, limit)?.costs.weigh(id, limit)? {
             Weight::Exactly(n) => {
                 let log = self.candidates.log();
                 let messages = self.candidates.members(id).into_iter().map(|at| log.message(at));
+                // A sum is only as certain as its least certain message.
                 let certainty =
                     messages.map(|message| self.meter.counted_message(message, n).certainty).max();
                 certainty
@@ -230,9 +243,11 @@ impl<'p, W: Walker> Solver<'p, W> {
         self.candidates
     }
 
-    /// Returns the tokens that a prompt budget leaves for the items, with some of them withheld.
+    /// Returns the tokens that a prompt budget leaves for items, with `withheld` of them kept free.
     pub(crate) fn available(&self, context: &PlanContext<'_>, budget: u64, withheld: u64) -> Available {
         let index = self.candidates.index();
+        // State that is sent before the question is never merged into it, so merging saves nothing in that
+        // case.
         let merged = if index.state_comes_last { index.states() } else { 0 };
         Available {
             tokens: context.total(budget) - i128::from(withheld),
@@ -245,13 +260,13 @@ impl<'p, W: Walker> Solver<'p, W> {
 }
 
 impl<'p, W: Walker> Solution<'p, W> {
-    /// Returns the selector of the rendering that was taken, and its budgets.
+    /// Returns the selector and the budgets of the rendering in use.
     pub(crate) fn taken(&self) -> (Rc<Selector<'p, W>>, Budgets) {
         let taken = &self.trials[self.trials.len() - 1];
         (Rc::clone(&taken.selector), taken.budgets)
     }
 
-    /// Returns the tokens that a document may take of all that the solution leaves.
+    /// Returns the free tokens of the solution that documents may still take.
     pub(crate) fn left_for_documents(&self) -> u64 {
         let (selector, budgets) = self.taken();
         selector.left_for_documents(&budgets.available, &self.chosen)
@@ -262,7 +277,7 @@ impl<'p, W: Walker> Solution<'p, W> {
         self.trials[self.trials.len() - 1].budgets.document_share()
     }
 
-    /// Returns the position before which documents and state are not sent (rule S10).
+    /// Returns the position before which documents and state are no longer sent (retained texts, S10).
     pub(crate) fn released_before(&self) -> u32 {
         self.trials[self.trials.len() - 1].selector.costs.rendering().released_before
     }
@@ -277,7 +292,7 @@ impl<'p, W: Walker> Solution<'p, W> {
         self.used
     }
 
-    /// Returns the available tokens that are not used; may be negative.
+    /// Returns the unused available tokens; may be negative.
     pub(crate) fn left(&self) -> i128 {
         self.available - self.used
     }

@@ -1,9 +1,12 @@
-//! Events of `tracing` for plans, target `context_window::tokens`: limits, tokens and counts by section, ids
-//! that the application gave, never a text of the prompt.
+//! Events of `tracing` for plans, with the target `context_window::tokens`.
+//!
+//! - Input: a plan that an application requested.
+//! - Output: one event with limits, tokens and counts by section, and the ids that the application gave.
+//! - Rules: none. An event never contains a text of the prompt.
 
 use crate::{item::Section, plan::ContextPlan};
 
-/// Records a plan that an application asked for.
+/// Records a plan that an application requested.
 pub(crate) fn plan(plan: &ContextPlan) {
     let [system_pinned, conversation, rag] = Section::ALL.map(|section| plan.section(section));
     let excluded = |name: &str| -> u64 {

@@ -1,22 +1,23 @@
-//! Reasoning of earlier replies that a prompt cannot hold.
+//! Reasoning of earlier replies that the provider would refuse in this prompt.
 //!
-//! Input: a laid-out prompt, and the prompts that its reasoning was made with. Output: the positions of lost
-//! reasoning, with reasons. Rules: K1 to K5.
+//! - Input: a laid-out prompt, and the prompts that produced its reasoning.
+//! - Output: the positions of lost reasoning, with reasons.
+//! - Rules: K1 to K5, K8.
 //!
-//! Newer models check what they are sent of their own reasoning: a block is valid only behind the prompt that
-//! it was made behind. Every committed reply remembers that prompt as one hash (`PromptHead`), so a planned
-//! prompt can be compared with it, item by item. A thought passes if
+//! Newer models verify their own reasoning when it is sent back: a block is valid only after the prompt that
+//! produced it. Every committed reply remembers that prompt as one hash (`PromptHead`), so a planned prompt
+//! can be compared with it. The reasoning of a message is sent if
 //!
-//! - everything before its message is sent as it was then, reasoning apart, and nothing more (K1);
-//! - the thought that is sent before it is the one that was sent before it then, or none is (K2): what is
-//!   sent is one unbroken run, whose oldest part may be missing;
-//! - the model reads what that model thought (K3).
+//! - everything before the message is sent as it was then, except reasoning, and nothing more (K1);
+//! - the reasoning sent before it is the one that was sent before it then, or none is (K2). So the reasoning
+//!   of a prompt is one unbroken run, and only its oldest part may be missing;
+//! - the model reads the reasoning of the model that made it, for this sender (K3, K8).
 //!
-//! Of a reply that was never committed (a session from elsewhere) the last prompt shows what it was made
-//! behind, or the conversation itself does (`Births`, K5).
+//! A reply that was never committed (from an imported session, for example) has no such hash. For it, the
+//! last prompt or the conversation itself shows the prompt that produced it (`Births`, K5).
 //!
-//! To withhold reasoning changes the tokens of the prompt, and so its items: it is planned again until
-//! nothing more is lost ([`Replan`](super::replan::Replan)).
+//! Withheld reasoning changes the tokens of the prompt, and so its items. The prompt is planned again until
+//! no more reasoning is lost ([`Replan`](super::replan::Replan)).
 
 use crate::{
     item::ItemId,
@@ -32,17 +33,17 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A thought of the planned prompt.
+/// The reasoning of one message of the planned prompt.
 struct Thought<'p> {
     position: u32,
     row: &'p PlannedItem,
-    /// The reason why it cannot be sent, whatever is sent before it.
+    /// The reason to withhold it, whatever is sent before it.
     fault: Option<DropReason>,
-    /// The thought that was sent right before it when it was made.
+    /// The message whose reasoning was sent right before it when it was made.
     after: Option<ItemId>,
 }
 
-/// Returns the reasoning of a prompt that its model would not take back, by position.
+/// Returns the reasoning of a prompt that its model would refuse, by position of its message.
 pub(crate) fn lost(
     prompt: SentPrompt<'_>,
     request: &PlanRequest<'_>,
@@ -51,8 +52,10 @@ pub(crate) fn lost(
     let Some(rule) = &model.thinking else { return BTreeMap::new() };
     let (log, sender) = (request.log, request.sender.as_ref());
     let now = prompt.pieces();
+    // Tool definitions are the first pieces and have no row, so pieces and rows differ by that offset.
     let tools = now.len() - prompt.included.len();
-    let mut heads = PromptHeads::of(&now);
+    // Each hash of a prompt beginning continues the one before it: all checks are linear in the rows.
+    let mut heads = PromptHeads::from_pieces(&now);
     let births = Births::new(prompt, log, &now);
     let mut thoughts: Vec<Thought<'_>> = Vec::new();
     for (at, row) in prompt.included.iter().enumerate().filter(|(_, row)| !row.body.reasoning().is_empty()) {
@@ -72,6 +75,7 @@ pub(crate) fn lost(
         };
         thoughts.push(Thought { position, row, fault, after });
     }
+    // Withheld reasoning is everything outside of the unbroken run, even if it has no fault of its own (K2).
     let run = unbroken(&thoughts);
     let out = thoughts.into_iter().enumerate().filter(|(at, _)| !run.contains(at));
     let by_provider = |why: &DropReason| matches!(why, DropReason::DroppedByProvider { .. });
@@ -80,8 +84,8 @@ pub(crate) fn lost(
         .collect()
 }
 
-/// Returns why reasoning that was made for a prompt is not for this model or sender at all (rules K3, K8).
-/// Returns `None` if it is.
+/// Returns the reason that the reasoning made for a prompt cannot go to this model or sender at all (rules
+/// K3, K8). Returns `None` if it can.
 fn refused_to(
     made_for: &Anchor,
     sender: Option<&Sender>,
@@ -92,19 +96,20 @@ fn refused_to(
     if let Some(by) = by.filter(|by| !model.reads(rule, by)) {
         return Some(DropReason::Unreadable { model: by.to_owned() });
     }
+    // An unknown sender on either side refuses nothing.
     let (made_by, sends) = made_for.sender.as_ref().zip(sender)?;
     let bound_to = by.filter(|by| *by != model.name).map_or_else(|| rule.bound_to.clone(), bound_to);
     (!made_by.may_be(sends, &bound_to)).then_some(DropReason::OtherSender)
 }
 
-/// Whom the reasoning of a model is bound to.
+/// Returns the accounts or end users that the reasoning of a model is bound to.
 fn bound_to(model: &str) -> Vec<BoundTo> {
     let known = Model::named(model).ok().and_then(|model| model.thinking);
     known.map(|rule| rule.bound_to).unwrap_or_default()
 }
 
-/// The thoughts that are sent: the newest that can be, the one that stood before it when it was made, and so
-/// on.
+/// Returns the reasoning that is sent, as indices: the newest without a fault, the one that was sent before
+/// it when it was made, and so on back.
 fn unbroken(thoughts: &[Thought<'_>]) -> BTreeSet<usize> {
     let mut run = BTreeSet::new();
     let mut next = thoughts.iter().rposition(|thought| thought.fault.is_none());

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_from_the_left_and_none_inside_another() {
+    fn longest_leftmost_tokens_are_found_without_overlap() {
         let control = ControlTokens::new(["<a>", "<a><b>", "b>", "é|"].map(String::from).into_iter());
         let found: Vec<_> = control.find("x<a><b>é|<a>< b>").collect();
         assert_eq!(found, [(1, 6), (7, 3), (10, 3), (15, 2)]);

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_recognised_and_other_words_are_not() {
+    fn typos_are_recognised_and_other_words_are_not() {
         let keys = ["max_items", "max_item_tokens", "min_score", "fill"];
         assert_eq!(nearest("max_itmes", keys), Some("max_items"));
         assert_eq!(nearest("Fil", keys), Some("fill"));

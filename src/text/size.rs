@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_value_is_missed_and_only_what_is_empty_counts_twice(
+        fn no_value_is_missed_and_only_empty_values_count_twice(
             texts in prop::collection::vec((json(), any::<bool>()), 1..4), cut in any::<prop::sample::Index>(),
         ) {
             let text: String = texts
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_shows_on_its_line() {
+    fn excess_is_reported_with_its_line() {
         let text = "{\"a\":[1,\n2,3]}\n[1]\n[[],[],[],\n[],[]]";
         assert_eq!(check(text, 6), Err(Excess { line: 4 }));
         assert_eq!(check(text, 20), Ok(()));

@@ -156,7 +156,7 @@ impl TokenCalibration {
     }
 
     /// Returns the provider's count for a local count.
-    pub(crate) fn of(self, counted: i128) -> i128 {
+    pub(crate) fn to_provider_tokens(self, counted: i128) -> i128 {
         rounded_up(counted * i128::from(self.per_mille)) + i128::from(self.offset)
     }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_flagged_and_teaches_nothing() {
+    fn implausible_report_is_flagged_and_not_learned() {
         for (counted, reported) in [(1_000, 0), (1_000, 300_000), (1_000, 2_001), (1_000, 499), (0, 9)] {
             let calibrator = learn(&[(1_000, 1_100), (counted, reported)], 200_000);
             assert_eq!(calibrator.calibration, line(1_100, 0, 1), "{reported}");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_without_what_was_cached_teach_nothing_however_often_they_come() {
+    fn repeated_reports_without_cached_tokens_are_not_learned() {
         // Reports of only the uncached tokens, and a constant figure for all prompts.
         let uncached: Vec<_> = (1..9).map(|n| (n * 4_000, 4_000)).collect();
         let made_up: Vec<_> = (1..9).map(|n| (n * 2_000, 900)).collect();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_the_plan_does_not_know_are_believed_when_they_come_again() {
+    fn unknown_constant_tokens_are_accepted_when_they_recur() {
         let first = learn(&[(500, 25_000)], 200_000);
         assert!(first.calibration.is_none() && first.doubted.is_some());
         let second = learn(&[(500, 25_000), (700, 25_230)], 200_000);
@@ -248,17 +248,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_fits_here_fits_there(
+        fn largest_fitting_count_fits_after_calibration(
             per_mille in 1u32..5_000, offset in -50_000i64..50_000, budget in 0u64..1_000_000,
         ) {
             let calibration = TokenCalibration { per_mille, offset, reports: 1 };
             let most = calibration.within(budget);
-            prop_assert!(calibration.of(most) <= i128::from(budget));
-            prop_assert!(calibration.of(most + 1) > i128::from(budget));
+            prop_assert!(calibration.to_provider_tokens(most) <= i128::from(budget));
+            prop_assert!(calibration.to_provider_tokens(most + 1) > i128::from(budget));
         }
 
         #[test]
-        fn no_report_breaks_it(reports in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40), window: u64) {
+        fn calibrator_survives_any_report(reports in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40), window: u64) {
             let calibrator = learn(&reports, window);
             if let Some(calibration) = calibrator.calibration {
                 prop_assert!((500..=2_000).contains(&calibration.per_mille));

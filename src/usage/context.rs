@@ -64,7 +64,7 @@ impl ContextUsage {
         limits: &Limits,
         options: UsageOptions,
     ) -> Self {
-        let limit = options.of(limits);
+        let limit = options.base_tokens(limits);
         Self {
             conversation_tokens,
             reported,

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_billed_has_its_sum() {
+    fn billed_usage_has_its_total_cost() {
         let model = Model::named("claude-opus-5-5").unwrap();
         // 4 dollars per million tokens, cache writes at 5, cache reads at 0.2.
         let usage = Usage::anthropic(1_000, 200, 3_000, 50);

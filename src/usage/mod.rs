@@ -232,7 +232,7 @@ impl Level {
     /// Returns the level for a number of tokens. An unknown window (0 tokens) gives [`Level::Normal`].
     #[must_use]
     pub fn from_tokens(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
-        let base = options.of(limits);
+        let base = options.base_tokens(limits);
         if base == 0 {
             Self::Normal
         } else if reaches(tokens, base, options.at_limit) {
@@ -247,7 +247,7 @@ impl Level {
 
 impl UsageOptions {
     /// Returns the base of the percentage in tokens, 0 if the window is unknown.
-    pub(crate) fn of(self, limits: &Limits) -> u64 {
+    pub(crate) fn base_tokens(self, limits: &Limits) -> u64 {
         self.base.tokens(limits)
     }
 }

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overflows_are_known_by_their_wordings_and_rate_limits_are_none() {
+    fn overflows_are_recognised_by_wording_and_rate_limits_are_not() {
         for error in [
             "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
             r#"{"error":{"code":"context_length_exceeded","message":"Your input exceeds the context window"}}"#,
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(StopReason::named("stop").event(), None);
     }
     #[test]
-    fn refusals_of_reasoning_are_known_by_their_wordings() {
+    fn reasoning_refusals_are_recognised_by_wording() {
         for error in [
             "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
             "messages.3.content.0: Invalid `signature` in `thinking` block",

@@ -1,4 +1,4 @@
-"""Open pages of plans in a browser and see that they work.
+"""Open pages of plans in a browser and check that they work.
 
     python3 -m venv target/browser
     target/browser/bin/pip install -r tests/browser/requirements.txt
@@ -6,29 +6,28 @@
     target/browser/bin/python tests/browser/check.py target/debug/plan-inspect --shots FOLDER
     target/browser/bin/python tests/browser/check.py --self-test
 
-The argument is the binary: it makes a page of each session in `examples/`, whole, within
-a small budget and with its texts left out, and of a hostile and a long session written
-here. Each page is opened as a file in headless Chromium, 390 and 1280 pixels wide, in
-light and in dark, with and without JavaScript:
+The argument is the binary. It makes pages of each session in `examples/` (complete, with a
+small budget, and redacted), and of a hostile and a long session created here. Each page is
+opened as a file in headless Chromium, 390 and 1280 pixels wide, in light and dark, with
+and without JavaScript:
 
 * no message on the console, no error, no dialog, no request for anything but the file;
-* nothing pokes out of the page or of its card, with every row closed and with every row open;
-* typing filters, so do the buttons, and the count says how many rows are left;
-* Tab comes to the filter and to the rows, `/` goes to the filter, Enter and Space open
-  a row, and what has the focus shows it;
+* nothing extends beyond the page or its card, with every row closed and with every row open;
+* typing and the buttons filter, and the count shows the number of remaining rows;
+* Tab reaches the filter and the rows, `/` focuses the filter, Enter and Space open a row,
+  and the focused element is visible;
 * text has the contrast of WCAG AA (4.5 to 1, 3 to 1 where it is large);
-* a dark page is dark; without JavaScript every row is there and the filter is not;
-* what a session says makes no element, whatever it says;
-* the slider, moved to budgets of the pages that `--pages` names, shows every number that
-  planning shows at each;
-  moved over each example, the page says what the page of `plan-inspect --budget` says; each prompt of a timeline, clicked, has
-  the total that `replay` reports;
+* a dark page is dark; without JavaScript every row is shown and the filter is not;
+* no session text becomes an element;
+* the slider on the pages of `--pages` shows every number of planning at each budget;
+  on each example it shows the page of `plan-inspect --budget`; each prompt of a timeline,
+  clicked, has the total that `replay` reports;
 * sorting keeps every row, a link opens its row, runs unfold.
 
-`--pages` is the folder that the test `pages_with_a_slider_and_what_planning_shows` writes where `CONTEXT_WINDOW_PAGES` names one.
-`--shots` writes pictures of the pages. `--self-test` breaks a page in each of these ways
-and sees that the check finds it. Exit: 0 all well, 1 something is wrong, 2 bad usage,
-no browser or missing packages.
+`--pages` is the folder that the test `write_slider_pages_with_expected_plans` writes if
+`CONTEXT_WINDOW_PAGES` names it. `--shots` writes pictures of the pages. `--self-test` breaks
+a page in each of these ways and checks that this is found. Exit: 0 all passed, 1 something
+is wrong, 2 bad usage, no browser or missing packages.
 
 The slider is moved to the budgets on both sides of changes, and to some between; the long
 session has hundreds of rows. With `FULL=1` in the environment it is moved to every budget,
@@ -56,11 +55,11 @@ ARGUMENTS = [
 ]
 # Everything at every budget, and a page of thousands of rows.
 FULL = os.environ.get("FULL") == "1"
-# Messages of each side in the long session, changes that a slider is moved over, places of an example.
+# Messages per side in the long session, changes that a slider is moved over, budgets per example.
 TURNS, CHANGES, PLACES = (1500, sys.maxsize, 9) if FULL else (300, 12, 2)
-# Rows above which a page lays out those in sight only.
+# Number of rows above which a page lays out only the visible ones.
 MANY = 500
-# Milliseconds that a page has to do something: many, because a machine may be slow.
+# Milliseconds that a page has for an action: many, because a machine may be slow.
 PATIENCE = 60_000
 PHONE, WIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 INSTALL = (
@@ -83,7 +82,7 @@ HOSTILE = [
     "שלום עולם " * 50,
 ]
 
-# Everything that the page's own template writes.
+# The elements that the page's template writes.
 ELEMENTS = set(
     "a b bdi body button code dd details div dl dt footer h1 h2 h3 head header html input kbd "
     "label li line main meta ol option p path rect script section select span strong style summary svg table "
@@ -93,7 +92,7 @@ ELEMENTS = set(
 ELEMENTS_USED = "() => [...new Set([...document.querySelectorAll('*')].map(e => e.localName))]"
 HANDLERS = """() => [...document.querySelectorAll(':not(html)')].flatMap(e => [...e.attributes])
     .map(a => a.name).filter(name => name.startsWith('on') || name === 'src' || name === 'style')"""
-# Asked of the row, not of what is inside of it: that may not be laid out while it is out of sight.
+# Reads the row, not its content, which may not be laid out while it is not visible.
 SHOWN = """() => [...document.querySelectorAll('li.item')]
     .filter(row => row.getBoundingClientRect().height > 10).length"""
 POKING = """() => {
@@ -112,7 +111,7 @@ POKING = """() => {
     }
     return out.slice(0, 5);
 }"""
-# Everything that is drawn, at every budget; moved as a person types a number.
+# Everything that is drawn, at every budget, set like by typing a number.
 AT_BUDGETS = """budgets => {
     const runs = document.getElementById('runs');
     if (runs) runs.click();
@@ -130,7 +129,7 @@ AT_BUDGETS = """budgets => {
             number(document.getElementById('of').textContent), cells.size === legend, (FIGURES)()];
     });
 }"""
-# Every number that a page shows of its prompt, as text; cells of a section's budget may be a range.
+# Every number of the prompt that a page shows, as text; a section's budget may be a range.
 FIGURES = """() => {
     const text = id => document.getElementById(id).textContent.trim();
     const cells = row => [...row.cells].map(cell => cell.textContent.trim());
@@ -192,7 +191,7 @@ except ImportError as error:
 
 
 class Checker:
-    """One browser, and what was found wrong of the pages that it opened."""
+    """One browser, and the faults of the pages that it opened."""
 
     def __init__(self, browser):
         self.browser = browser
@@ -209,7 +208,7 @@ class Checker:
         self.wrong.append(f"{self.name}: {what}")
 
     def open(self, path, viewport, scheme="light", script=True):
-        """A page whose complaints are written down. A file takes the place of the one before of its width."""
+        """Opens a page and records its messages. A file replaces the one before of the same width."""
         key = (viewport["width"], script)
         if key not in self.opened:
             self.opened[key] = self.listen(viewport, script)
@@ -222,7 +221,7 @@ class Checker:
         return page
 
     def listen(self, viewport, script):
-        """An empty page in a context of its own, whose complaints are written down."""
+        """Returns an empty page in a new context, with its messages recorded."""
         page = self.browser.new_context(viewport=viewport, java_script_enabled=script).new_page()
 
         def dialog(one):
@@ -236,33 +235,33 @@ class Checker:
         return page
 
     def page(self, path, rows):
-        """Everything of one page. `rows` is how many it has."""
+        """Checks everything of one page with this number of rows."""
         for _ in self.steps(path, rows):
             pass
 
     def steps(self, path, rows):
-        """The same, one step after the other."""
+        """Runs the same checks step by step."""
         yield self.looks(self.open(path, PHONE))
         page = self.open(path, WIDE)
         self.expect(page.locator("li.item").count() == rows, f"not {rows} rows")
         lazy = page.locator("#items.many").count() > 0
         self.expect(lazy == (rows > MANY), f"{rows} rows, out of sight {'not ' * lazy}laid out")
-        # Tab begins at the top of a page that nobody has touched.
+        # Tab begins at the top of a page without earlier input.
         yield self.keys(page, rows)
         yield self.filters(page, rows)
         yield self.sorts(page)
-        # With the rows that the script has made by now.
+        # With the rows that the script has created by now.
         yield self.looks(page)
         yield self.static(self.open(path, PHONE, script=False), rows)
 
     def static(self, page, rows):
-        """A page whose own scripts are off; the browser still answers questions about it."""
+        """Opens a page with its scripts off; the browser can still examine it."""
         visible = page.evaluate(SHOWN)
         self.expect(visible == rows, f"{visible} of {rows} rows are there")
         self.expect(not page.locator("#filter").is_visible(), "a filter that does nothing")
 
     def sorts(self, page):
-        """Sorting, runs, and a link to an item."""
+        """Checks sorting, runs, and a link to an item."""
         there = "() => [...document.querySelectorAll('li.item .id')].map(e => e.textContent)"
         if page.locator("#runs").count():
             page.locator("#runs").click()
@@ -286,16 +285,16 @@ class Checker:
         self.expect(opened == items[-1], f"a link to {items[-1][:40]!r} opens {opened[:40]!r}")
 
     def budgets(self, path, expected):
-        """The slider at budgets, beside what planning shows."""
+        """Compares the slider with planning at budgets."""
         page = self.open(path, WIDE)
-        # Down to where most rows are dropped.
+        # Down to a budget at which most rows are dropped.
         expected = expected[::-1]
         drawn = page.evaluate(AT_BUDGETS, [one[0] for one in expected])
         poking = page.evaluate(POKING)
         self.expect(not poking, f"at {expected[-1][0]}: pokes out: {poking}")
         for (budget, total, ids, kinds, planned), (_, seen, rows, seen_kinds, of, every_kind, figures) in zip(expected, drawn):
             self.figures(budget, planned, figures)
-            # Placeholders have rows only where the plan itself has them.
+            # Placeholders have rows only if the plan itself has them.
             made = {one for one in ids if one.startswith("synth:")}
             self.expect((total, budget) == (seen, of), f"at {budget}: {seen} of {of} tokens, planned {total}")
             self.expect(set(ids) - made == set(rows) - made, f"at {budget}: {rows}, planned {ids}")
@@ -304,7 +303,7 @@ class Checker:
             self.expect(every_kind, f"at {budget}: not every kind has a cell")
 
     def figures(self, budget, planned, shown):
-        """Every number of a page at a budget, beside what planning says."""
+        """Compares every number of a page with planning at a budget."""
         number = lambda text: int(re.sub(r"[^0-9-]", "", text) or 0)
         seen = {
             "in": number(shown["held"]),
@@ -318,7 +317,7 @@ class Checker:
         }
         for name, value in seen.items():
             wanted = planned[name]
-            # An estimate is made of what a plan has looked at: at each budget another one.
+            # An estimate uses only the messages that a plan has examined, so it differs by budget.
             if name == "conversation" and (wanted is None or "~" in shown["conversation"]):
                 continue
             self.expect(wanted == value, f"at {budget}: {name} {value}, planned {wanted}")
@@ -340,7 +339,7 @@ class Checker:
             self.expect(here == [used, included, excluded], f"at {budget}: {row}, planned {used, included, excluded}")
 
     def moved(self, binary, path, folder):
-        """A page moved to other budgets, beside the pages that are planned at them."""
+        """Compares a page moved to other budgets with the pages planned at them."""
         def planned_with(*flags):
             made = folder / "moved.html"
             tell(binary, "plan", path, *flags, "--format", "html", "-o", made)
@@ -363,7 +362,7 @@ class Checker:
             self.name = here
             moved = seen[budget]
             names = ["total", "of", "percent", "says", "given", "held", "out", "legend", "kinds", "ledger", "title"]
-            # An estimate of the whole conversation is made of what a plan has looked at: at each budget another one.
+            # An estimate of the whole conversation uses only the examined messages, so it differs by budget.
             if "~" not in moved["conversation"] + wanted["conversation"]:
                 names.append("conversation")
             for name in names:
@@ -384,7 +383,7 @@ class Checker:
         return len(asked)
 
     def prompts(self, path, totals):
-        """Each prompt of a timeline, clicked."""
+        """Clicks each prompt of a timeline and checks it."""
         page = self.open(path, WIDE)
         seen = page.evaluate("""() => [...document.querySelectorAll('.hit')].map(hit => {
             hit.dispatchEvent(new MouseEvent('click'));
@@ -393,16 +392,16 @@ class Checker:
         self.expect(seen == totals, f"prompts of {seen}, replayed {totals}")
 
     def looks(self, page):
-        """Widths, colours and elements, closed and open, in light and dark."""
+        """Checks widths, colours and elements, closed and open, in light and dark."""
         foreign = set(page.evaluate(ELEMENTS_USED)) - ELEMENTS
         self.expect(not foreign, f"elements that the template does not write: {foreign}")
         handlers = page.evaluate(HANDLERS)
         self.expect(not handlers, f"attributes that the template does not write: {handlers}")
-        # A page of many rows lays out what is in sight; to ask about all of them, it must lay out all of them.
+        # A page of many rows lays out only the visible ones; a check of all needs all of them laid out.
         page.evaluate("() => document.getElementById('items').classList.remove('many')")
         for state, is_open in (("closed", False), ("open", True)):
             page.evaluate("to => document.querySelectorAll('details').forEach(d => d.open = to)", is_open)
-            # A scheme has colours alone: nothing has another width in it.
+            # A colour scheme changes no widths.
             poking = page.evaluate(POKING)
             self.expect(not poking, f"{state}: pokes out: {poking}")
             for scheme in ("light", "dark"):
@@ -414,7 +413,7 @@ class Checker:
                 self.expect(not low, f"{state}, {scheme}: too little contrast: {low}")
 
     def filters(self, page, rows):
-        """Typing, buttons and the count."""
+        """Checks typing, buttons and the count."""
 
         def shown():
             return page.evaluate(SHOWN)
@@ -452,7 +451,7 @@ class Checker:
         self.expect(live == "polite", "nobody is told the count")
 
     def keys(self, page, rows):
-        """Everything without a mouse."""
+        """Checks everything without a mouse."""
         focused = "() => document.activeElement.id || document.activeElement.localName"
         outline = "() => getComputedStyle(document.activeElement).outlineStyle"
         seen = []
@@ -460,7 +459,7 @@ class Checker:
             page.keyboard.press("Tab")
             name, ring = page.evaluate(f"() => [({focused})(), ({outline})()]")
             seen.append(name)
-            # Behind the last element it is the page's own turn.
+            # After the last element, the page itself gets the focus.
             self.expect(name == "body" or ring != "none", f"{name} does not show the focus")
         self.expect("words" in seen, f"Tab does not come to the filter: {seen}")
         self.expect(rows == 0 or "summary" in seen, f"Tab does not come to the rows: {seen}")
@@ -480,7 +479,7 @@ class Checker:
 
 
 def near_changes(page):
-    """What is planned on both sides of changes of the rows, spread evenly, and at some budgets between."""
+    """Returns plans on both sides of evenly spread changes of the rows, and at some budgets between them."""
     planned = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
     if FULL:
         return planned
@@ -491,7 +490,7 @@ def near_changes(page):
 
 
 def sessions():
-    """Sessions written here: a hostile one and a long one."""
+    """Writes a hostile session and a long one."""
     hostile = {
         "model": "gpt-4o",
         "system": HOSTILE[0],
@@ -523,7 +522,7 @@ def sessions():
 
 
 def build(binary, folder):
-    """Pages and how many rows each has by the plan's JSON; timelines and the tokens of their prompts."""
+    """Returns pages with their row counts by the plan's JSON, and timelines with the tokens of their prompts."""
     files = sorted((ROOT / "examples").glob("*.json"))
     files = [path for path in files if '"window_start"' not in path.read_text(encoding="utf-8")[:400]]
     for name, session in sessions().items():
@@ -540,7 +539,7 @@ def build(binary, folder):
             tell(binary, "plan", path, "--redact", "--format", "html", "-o", redacted)
             made.append((redacted, made[-2][1]))
         if path.stem in ("long-talk", "support-chat"):
-            # The same rows, and a timeline of the prompts before.
+            # The same rows, and a timeline of the earlier prompts.
             timeline = folder / f"{path.stem}-timeline.html"
             tell(binary, "replay", path, "--format", "html", "-o", timeline)
             told = tell(binary, "replay", path, "--format", "json")
@@ -551,7 +550,7 @@ def build(binary, folder):
 
 
 def make(binary, session, folder, kind="", *flags):
-    """The page of a session, and how many rows it has."""
+    """Returns the page of a session and its number of rows."""
     page = folder / f"{session.stem}{kind}.html"
     tell(binary, "plan", session, *flags, "--format", "html", "-o", page)
     plan = json.loads(tell(binary, "plan", session, *flags, "--format", "json"))
@@ -559,7 +558,7 @@ def make(binary, session, folder, kind="", *flags):
 
 
 def tell(binary, *arguments):
-    """What the binary says."""
+    """Returns the output of the binary."""
     return subprocess.run([str(binary), *map(str, arguments)], check=True, stdout=subprocess.PIPE).stdout
 
 
@@ -585,7 +584,7 @@ BREAKS = {
 }
 
 
-# What makes the slider draw something else than planning shows.
+# Faults that make the slider differ from planning.
 SLIDER_BREAKS = {
     "items that never leave": ("for (const item of leaves) held.delete(item);", ""),
     "a step too far": ("if (steps[middle].from <= budget) low", "if (steps[middle].from <= budget + 1) low"),
@@ -603,7 +602,7 @@ SLIDER_BREAKS = {
 
 
 def break_page(text, old, new, script):
-    """A page with one thing broken; its policy would hide most of that."""
+    """Returns a page with one fault and without its policy, which would hide most faults."""
     assert old in text, old
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
     text = text.replace(old, new, 1).replace("</style>", ".w { width: 3000px; }</style>", 1)
@@ -611,7 +610,7 @@ def break_page(text, old, new, script):
 
 
 def self_test(checker, page, rows, folder, slider):
-    """Each break is found, and the policy alone stops a script that is put in."""
+    """Checks that each fault is found, and that the policy alone stops an inserted script."""
     text = page.read_text(encoding="utf-8")
     missed = []
     planned = near_changes(slider) if slider else []
@@ -620,7 +619,7 @@ def self_test(checker, page, rows, folder, slider):
     if slider:
         checker.budgets(slider, planned)
     missed += [f"not broken, and wrong: {one}" for one in checker.wrong]
-    # Each file has a name of its own: nothing that one still asks for is taken for the next one's.
+    # Each file has its own name, so that a late request of one is not attributed to the next.
     for at, (name, (old, new)) in enumerate(SLIDER_BREAKS.items() if slider else []):
         path = folder / f"slider-{at}.html"
         path.write_text(break_page(slider.read_text(encoding="utf-8"), old, new, ""), encoding="utf-8")
@@ -632,7 +631,7 @@ def self_test(checker, page, rows, folder, slider):
         path = folder / f"broken-{at}.html"
         path.write_text(break_page(text, old, new, script), encoding="utf-8")
         checker.wrong = []
-        # What shows as a time-out need not be waited for as long.
+        # An expected time-out needs no long wait.
         checker.patience = 3_000 if found == "Timeout" else PATIENCE
         try:
             if not any(any(found in one for one in checker.wrong) for _ in checker.steps(path, rows)):
@@ -653,7 +652,7 @@ def self_test(checker, page, rows, folder, slider):
 
 
 def shoot(checker, pages, folder):
-    """Pictures of the examples: what is in sight first, on a phone and wide, in light and dark."""
+    """Writes pictures of the examples: the visible part, on a phone and wide, in light and dark."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in [path for path, _ in pages if "-redacted" not in path.stem]:
         for name, viewport, scheme in (

@@ -1,4 +1,5 @@
-//! Advice is a law: a change that is advised, applied and planned again, has the effect that was said (rule E6).
+//! Property tests of advice: a recommended change that is applied and planned again has its stated effect
+//! (rule E6).
 
 use crate::support::{
     data,
@@ -14,7 +15,7 @@ use context_window::{
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::{cell::RefCell, collections::BTreeMap};
 
-/// A request with the parts that its manager was made of.
+/// A plan request with the model, counter and options of its manager.
 struct Case<'a> {
     model: Model,
     counter: TokenCounter,
@@ -22,7 +23,7 @@ struct Case<'a> {
     request: PlanRequest<'a>,
 }
 
-/// How often each kind of advice was applied.
+/// Number of applications for each kind of advice.
 type Applied = BTreeMap<&'static str, usize>;
 
 impl Case<'_> {
@@ -30,7 +31,8 @@ impl Case<'_> {
         ContextWindowManager::new(self.model.clone(), self.counter.clone(), config).unwrap()
     }
 
-    /// Applies the advice on this request's plan, and each remedy of its overflow.
+    /// Applies the advice on this request's plan and each remedy of its overflow. Returns an error if one
+    /// lacks its stated effect.
     fn check(&self, applied: &mut Applied) -> Result<(), String> {
         let manager = self.manager(self.config.clone());
         let Ok(plan) = manager.build_plan(&self.request) else { return Ok(()) };
@@ -88,7 +90,7 @@ impl Case<'_> {
             let cleared = notice.map_or(0, |notice| notice.ids.len() as u64);
             expect(cleared == results, || format!("{cleared} of {results} results are stubs"))?;
         }
-        // What was done is not advised again.
+        // Advice that was followed is not given again.
         let again = manager.explainer(&request).advice(&after).unwrap();
         let is_same = again.is_some_and(|again| match (again.change, advice.change) {
             (AdvisedChange::Compact { .. }, _) => false,
@@ -116,7 +118,7 @@ fn tokens(plan: &ContextPlan, is: impl Fn(&Kind) -> bool) -> u64 {
     plan.composition(0).kinds.iter().filter(|(kind, _)| is(kind)).map(|(_, tokens)| tokens).sum()
 }
 
-/// A session with long tool results before its question.
+/// Generates a session with long tool results before its question.
 fn with_results() -> impl Strategy<Value = Session> {
     (generate::session(), prop::collection::vec(60usize..400, 4..9), 300u64..1_500, 0usize..3).prop_map(
         |(mut session, sizes, budget, turn)| {
@@ -144,7 +146,7 @@ fn with_results() -> impl Strategy<Value = Session> {
             session.before = Some(before);
             session.config = Config::default();
             session.config.conversation.clear_at_least = 100;
-            // Where results are kept, the window is cut so far that the prompt is nearly full.
+            // With kept results, the window is cut so far that the prompt is nearly full.
             session.config.conversation.low_mark = 950;
             session.config.conversation.keep_results = 1;
             session
@@ -153,7 +155,7 @@ fn with_results() -> impl Strategy<Value = Session> {
 }
 
 #[test]
-fn advice_on_generated_sessions_does_what_it_says() {
+fn advice_on_generated_sessions_has_its_stated_effect() {
     let applied = RefCell::new(Applied::new());
     let mut runner = TestRunner::new(generate::cases(3_000, 40_000));
     let sessions = prop_oneof![2 => generate::session(), 1 => generate::crowded(), 2 => with_results()];
@@ -174,7 +176,7 @@ fn advice_on_generated_sessions_does_what_it_says() {
     }
 }
 
-/// The sessions of this file, with their own documents or these.
+/// Checks the advice on the real sessions of the files with this prefix, at each budget.
 fn check_real(prefix: &str, model: &str, budgets: &[u64], applied: &mut Applied) {
     for file in data::files(&[prefix]) {
         for session in file.sessions().take(if generate::is_full() { usize::MAX } else { 25 }) {
@@ -206,7 +208,7 @@ fn check_real(prefix: &str, model: &str, budgets: &[u64], applied: &mut Applied)
 }
 
 #[test]
-fn advice_on_real_sessions_does_what_it_says() {
+fn advice_on_real_sessions_has_its_stated_effect() {
     if data::folder().is_none() {
         return;
     }

@@ -1,5 +1,5 @@
-//! Cache breakpoints: at most four, at the ends of what the next prompt begins with too, never before the model's least
-//! length, never on reasoning.
+//! Cache breakpoints. There are at most four, they also mark the ends of the prefix that the next prompt
+//! shares, and none marks a prefix below the model's minimum length or reasoning.
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest,
@@ -36,7 +36,7 @@ fn log(steps: usize) -> Conversation {
     log
 }
 
-/// The texts, calls and results that bear a mark, in the order of the body.
+/// Collects the texts, calls and results with a mark, in the order of the body.
 fn marked(value: &Value, key: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(list) => list.iter().for_each(|value| marked(value, key, found)),
@@ -45,7 +45,7 @@ fn marked(value: &Value, key: &str, found: &mut Vec<String>) {
                 let says = ["text", "content", "name"].iter().find_map(|key| object.get(*key)?.as_str());
                 found.push(says.unwrap_or("?").chars().take(30).collect());
             }
-            // In the order of the body, not of the alphabet.
+            // Visits the keys in the order of the body; `serde_json` sorts them alphabetically.
             for name in ["system", "messages", "input", "content", "output"] {
                 if let Some(value) = object.get(name) {
                     marked(value, key, found);
@@ -67,21 +67,22 @@ fn anthropic(plan: &ContextPlan) -> Vec<String> {
 }
 
 #[test]
-fn the_ends_of_what_stays_are_marked() {
-    // The lasting head without the note for two turns, the earlier turns, the question without the state merged into it.
+fn ends_of_the_lasting_prefix_are_marked() {
+    // Expected marks: the end of the lasting instructions (the note with a TTL of two turns comes after it),
+    // the end of the earlier turns, and the question without the state merged into it.
     let short = plan("claude-sonnet-5", &log(0), true);
     assert_eq!(anthropic(&short), ["A lasting note.", "The first answer.", "The second question."]);
     let working = plan("claude-sonnet-5", &log(2), true);
     assert_eq!(anthropic(&working), ["A lasting note.", "The first answer.", "result 1"]);
-    // A live turn that is longer than the provider looks back gets one more mark on the way.
+    // If the live turn is longer than the provider's lookback, one more mark is set inside it.
     let long = plan("claude-sonnet-5", &log(12), true);
     assert_eq!(anthropic(&long), ["A lasting note.", "The first answer.", "result 2", "result 11"]);
     assert!(marks(&render::anthropic(&long), "cache_control").is_empty(), "only on request");
 }
 
 #[test]
-fn what_is_shorter_than_the_models_least_is_not_marked() {
-    // 1,024 tokens for Claude Sonnet 5, a quarter of a character each here.
+fn prefix_below_the_models_minimum_is_not_marked() {
+    // The minimum of Claude Sonnet 5 is 1,024 tokens, and this counter counts a quarter token per character.
     let small = plan("claude-sonnet-5", &log(0), false);
     assert!(anthropic(&small).is_empty());
     let mut large = log(0);
@@ -93,7 +94,7 @@ fn what_is_shorter_than_the_models_least_is_not_marked() {
 }
 
 #[test]
-fn the_life_of_a_mark_is_said_where_it_is_not_the_default() {
+fn cache_ttl_is_sent_if_it_is_not_the_default() {
     let plan = plan("claude-sonnet-5", &log(0), true);
     let five =
         serde_json::to_string(&render::anthropic(&plan).with_breakpoints(CacheLife::FiveMinutes)).unwrap();
@@ -102,7 +103,8 @@ fn the_life_of_a_mark_is_said_where_it_is_not_the_default() {
     assert!(hour.contains(r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#));
 }
 
-/// Four marks are all that a provider takes: those that came with parts and tools of another prompt are not sent.
+/// A provider accepts at most four marks. Marks inside parts and tools that come from another prompt are not
+/// sent.
 #[test]
 fn marks_of_another_prompt_are_not_sent() {
     const MARK: &str = r#""cache_control":{"type":"ephemeral"}"#;
@@ -132,9 +134,9 @@ fn marks_of_another_prompt_are_not_sent() {
     assert!(plan.notices.is_empty(), "{:?}", plan.notices);
 }
 
-/// GPT-5.6 takes marks in what it is told, not in what it said; older models take none.
+/// GPT-5.6 accepts marks in input items, not in its own messages. Older models accept none.
 #[test]
-fn openai_marks_only_what_it_is_told() {
+fn openai_marks_only_input_items() {
     const KEY: &str = "prompt_cache_breakpoint";
     let plan_of = |model: &str| plan(model, &log(2), true);
     let new = plan_of("gpt-5.6");

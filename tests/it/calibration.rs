@@ -1,6 +1,6 @@
-//! Margins against what providers reported in real sessions (rule N6): the error of our count before and after the
-//! reports of the same session taught a token calibration. The table in `docs/reference/counting.md` is what
-//! this prints with `FULL=1`; without it, it is of one session in three.
+//! Compares token counts with the counts that providers reported in real sessions, before and after
+//! calibration by the reports of the same session (rule N6). With `FULL=1` this prints the table of
+//! `docs/reference/counting.md`. Otherwise it reads one session in three.
 
 use crate::support::{data, generate};
 use context_window::{
@@ -12,12 +12,13 @@ use serde_json::Value;
 
 fn lines(name: &str) -> Vec<Value> {
     let text = data::text(&format!("{name}.jsonl.gz")).unwrap_or_default();
-    // Of the sessions that a few requests were made in there are few.
+    // There are few sessions with reports for their requests, so all of them are read.
     let every = if generate::is_full() || !name.starts_with("conv_") { 1 } else { 3 };
     text.lines().step_by(every).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The requests of one session: what was sent, with tools, and the input that the provider reported.
+/// The requests of one session: the sent messages with tools, and the input tokens that the provider
+/// reported.
 type Requests = Vec<(SessionFile, u64)>;
 
 fn file(messages: &[Value], tools: &Value) -> SessionFile {
@@ -25,7 +26,7 @@ fn file(messages: &[Value], tools: &Value) -> SessionFile {
     SessionFile::new("request", text.into_bytes()).unwrap()
 }
 
-/// Sessions with reports beside them.
+/// Returns the requests of each session in a data file that records usage reports.
 fn sessions(name: &str) -> Vec<Requests> {
     let mut all = Vec::new();
     for line in lines(name) {
@@ -58,7 +59,7 @@ fn sessions(name: &str) -> Vec<Requests> {
     all
 }
 
-/// Median and 95th percentile, in per mille.
+/// Returns the median and the 95th percentile, in per mille.
 fn summary(mut errors: Vec<u64>) -> (u64, u64) {
     errors.sort_unstable();
     (errors[errors.len() / 2], errors[(errors.len() - 1) * 95 / 100])
@@ -76,7 +77,7 @@ fn reports_bring_estimates_near() {
                 let counter = TokenCounter::named(counter).unwrap().into_estimate();
                 let manager =
                     ContextWindowManager::new(Model::custom("m"), counter, Config::default()).unwrap();
-                // A log that has seen the reports of this session and nothing else.
+                // A log that holds only the reports of this session.
                 let mut reported = Conversation::from([Message::user("-")]);
                 for (at, (file, tokens)) in requests.iter().enumerate() {
                     let session = file.session(None).unwrap();
@@ -88,7 +89,8 @@ fn reports_bring_estimates_near() {
                         learnt.map_or(request.clone(), |calibration| request.with_calibration(calibration));
                     let plan = manager.build_plan(&request).unwrap();
                     let error = |n: u64| n.abs_diff(*tokens) * 1_000 / tokens;
-                    // The first request of a session has no report to learn from; 0 is no report.
+                    // The first request of a session has no earlier report to learn from, and 0 means that no
+                    // report exists.
                     if at > 0 && *tokens > 0 {
                         before.push(error(plain.estimated_tokens_total.tokens));
                         after.push(error(plan.estimated_tokens_total.tokens));

@@ -1,4 +1,5 @@
-//! Usage, levels and compaction, behaviour by behaviour: rules U1 to U4 and C1 to C10. A file a subject.
+//! Tests of usage, levels and compaction by behaviour: rules U1 to U4 and C1 to C10. Each file has one
+//! subject.
 
 mod by_provider;
 mod due;
@@ -29,7 +30,7 @@ fn config(change: impl FnOnce(&mut Config)) -> Config {
     config
 }
 
-/// A planner whose tokens are bytes and nothing else, for round numbers.
+/// Builds a planner that counts one token per byte and no overhead, for round numbers.
 fn bytes(config: Config) -> ContextWindowManager {
     let model = Model::custom("test").with_wire_format(WireFormat::Plain);
     ContextWindowManager::new(
@@ -47,7 +48,7 @@ fn limits(context_len: u64) -> RequestLimits {
         .with_safety_buffer(0)
 }
 
-/// A closure that takes a conversation of any lifetime.
+/// Returns the closure. Its bound makes the compiler accept a conversation of any lifetime.
 fn asking<F: Fn(&Conversation) -> PlanRequest<'_>>(request: F) -> F {
     request
 }
@@ -55,7 +56,7 @@ fn asking<F: Fn(&Conversation) -> PlanRequest<'_>>(request: F) -> F {
 static TOOLS: std::sync::LazyLock<[Tool; 1]> =
     std::sync::LazyLock::new(|| [Tool::new("look", "Looks.", "{}")]);
 
-/// Messages of so many bytes each, user and assistant in turn.
+/// Creates a conversation of `messages` messages with `size` bytes each, alternately by user and assistant.
 fn talk(messages: usize, size: usize) -> Conversation {
     (0..messages).map(|at| said(at, size)).collect::<Vec<_>>().into()
 }

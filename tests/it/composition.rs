@@ -1,4 +1,4 @@
-//! What fills a prompt: its kinds sum up to it, and its largest items are the largest.
+//! The composition of a prompt: the kinds sum to its total, and the listed items are its largest.
 
 use crate::support::data;
 use context_window::{
@@ -37,7 +37,7 @@ fn tokens(composition: &Composition, is: impl Fn(&Kind) -> bool) -> u64 {
     composition.kinds.iter().filter(|(kind, _)| is(kind)).map(|(_, tokens)| tokens).sum()
 }
 
-/// The laws of any plan.
+/// Checks the properties that hold for every composition.
 fn check(plan: &ContextPlan) {
     let composition = plan.composition(4);
     let sum: u64 = composition.kinds.iter().map(|(_, tokens)| tokens).sum();
@@ -72,7 +72,7 @@ fn each_kind_has_its_tokens() {
     let rows =
         plan.included.iter().filter(|row| row.role.is_some_and(|role| role == context_window::Role::Tool));
     assert_eq!(results, rows.map(|row| row.token_estimate.tokens).sum::<u64>());
-    // Of four replies the texts are mostly thoughts.
+    // Reasoning is the larger part of the four replies.
     assert!(
         tokens(&composition, |kind| *kind == Kind::Reasoning)
             > tokens(&composition, |kind| *kind == Kind::Assistant)
@@ -88,17 +88,17 @@ fn each_kind_has_its_tokens() {
 }
 
 #[test]
-fn what_fills_a_window_is_said_first() {
+fn report_begins_with_the_largest_items() {
     let full = plan(&agent(), "claude-sonnet-4-5", 900);
     let said = report::advice(&full).unwrap();
     assert!(said.contains("the largest item is m9 read part3.rs: "), "{said}");
     let text = report::text(&full).to_string();
     assert!(text.find("what fills the prompt").unwrap() < text.find("section ").unwrap());
     assert_eq!(report::advice(&plan(&agent(), "claude-sonnet-4-5", 50_000)), None);
-    // Over the budget, that comes before everything else.
+    // An overflow is reported before everything else.
     let over = report::text(&plan(&agent(), "claude-sonnet-4-5", 60)).to_string();
     assert!(over.find("over budget by").unwrap() < over.find("what fills the prompt").unwrap(), "{over}");
-    // A long list is folded, and says so.
+    // A long list is shortened, with a line that reports it.
     let folded = report::text(&full).with_rows(4).to_string();
     assert!(folded.contains("more: --all shows them") && folded.len() < text.len());
 }
@@ -113,7 +113,7 @@ fn the_grid_has_a_cell_for_every_kind() {
             assert!(grid.contains(sign), "{sign}\n{grid}");
         }
     }
-    // What is kept for the reply is beside the budget where the budget follows from it.
+    // The reply reserve is shown next to the budget only if the budget is derived from it.
     assert!(!report::grid(&plan(&agent(), "gpt-4o", 5_000)).to_string().contains("Reply reserve"));
     let log = Conversation::from([Message::user("What is new?")]);
     let own = ContextWindowManager::for_model("gpt-4o").unwrap().build_plan(&PlanRequest::new(&log)).unwrap();
@@ -128,7 +128,7 @@ fn the_grid_has_a_cell_for_every_kind() {
 }
 
 #[test]
-fn real_sessions_are_what_their_kinds_sum_up_to() {
+fn tokens_by_kind_sum_to_the_total_in_real_sessions() {
     let files = data::files(&["conv_claudecode", "conv_tau2", "conv_reasontool", "conv_sweagent"]);
     for file in &files {
         for session in file.sessions().take(6) {

@@ -1,5 +1,5 @@
-//! Options: what is shipped is what the code does, every key changes something, and every error says where
-//! and what.
+//! Options: the shipped file equals the defaults of the code, every key has an effect, and every error names
+//! the place and the fault.
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem,
@@ -21,7 +21,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn the_shipped_defaults_are_the_codes_defaults() {
+fn shipped_defaults_equal_the_defaults_of_the_code() {
     assert_eq!(load(SHIPPED), Config::default());
 }
 
@@ -31,8 +31,8 @@ fn every_key_that_has_a_default_is_shipped_and_no_other() {
     let settings = Config::default().settings();
     let missing: Vec<&String> = settings.keys().filter(|key| !shipped.contains(&key.as_str())).collect();
     assert!(missing.is_empty(), "config/default.toml does not show {missing:?}");
-    // Keys that are unset by default are known to the loader too: each line is valid with its comment taken
-    // off.
+    // Keys that are unset by default are known to the loader too: each such line is valid without its comment
+    // sign.
     let all = SHIPPED.replace("\n#", "\n");
     let lines =
         all.lines().filter(|line| line.starts_with('[') || (line.contains(" = ") && !line.starts_with(' ')));
@@ -41,7 +41,7 @@ fn every_key_that_has_a_default_is_shipped_and_no_other() {
         set.keys().map(String::as_str).collect::<std::collections::BTreeSet<_>>(),
         shipped.into_iter().collect()
     );
-    // And each of them has its comment.
+    // Each key has a comment.
     let mut comment = false;
     for line in SHIPPED.lines() {
         let key =
@@ -81,7 +81,7 @@ fn the_presets_are_these_options() {
     append_only.ttl_policy = TtlPolicy::Unlimited;
     assert_eq!(Config::preset("append-only").unwrap(), append_only);
 
-    // How others compact; what they do is in tests/compaction.
+    // Presets that imitate other tools; `tests/it/compaction` checks their behaviour.
     let others = ["dropping", "lights", "summary-only", "summary-tail"];
     let own = ["agent", "append-only", "chat", "rag"];
     assert_eq!(
@@ -119,8 +119,8 @@ fn each_layer_holds_over_the_one_before() {
     assert_eq!(origin("usage.approaching"), "default");
 }
 
-/// What a planner with these options shows of itself: one plan of a session that has everything, and its
-/// levels.
+/// Returns the observable behaviour of a planner with these options: a plan of a session with every kind of
+/// item, and its levels.
 fn behaviour(config: &Config) -> String {
     let call = |id: &str| ToolCall::new(id, "look_up", "{}");
     let mut log = Conversation::new();
@@ -180,8 +180,8 @@ fn behaviour(config: &Config) -> String {
         });
         format!("{:?}", levels.collect::<Vec<_>>())
     });
-    // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after
-    // a report.
+    // With much room, little room, little room and an earlier window start, less than the minimum, and with
+    // estimated counts before and after a report.
     format!(
         "{}{}{}{}{}{}{}{levels:?}",
         with(None, None),
@@ -194,7 +194,7 @@ fn behaviour(config: &Config) -> String {
     )
 }
 
-/// What becomes of a sealed thought.
+/// Returns the treatment of signed reasoning.
 fn thoughts(config: &Config) -> String {
     let model = Model::custom("test").with_wire_format(WireFormat::Anthropic);
     let manager = match ContextWindowManager::new(model, TokenCounter::chars_per_4(), config.clone()) {
@@ -213,8 +213,7 @@ fn thoughts(config: &Config) -> String {
     manager.build_plan(&PlanRequest::new(&log)).map_or_else(|error| error.to_string(), |plan| plan.to_json())
 }
 
-/// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of
-/// it.
+/// Returns the course of a growing conversation: its compactions, their requests, and the messages that stay.
 fn compactions(config: &Config) -> String {
     let limits = RequestLimits::new().with_model_context_len(12_000).with_max_completion_tokens(500);
     let counter = TokenCounter::chars_per_4();
@@ -242,7 +241,7 @@ fn compactions(config: &Config) -> String {
     told
 }
 
-/// What a counter that estimates comes to, before and after a report of half as much again.
+/// Returns the counts of an estimating counter before and after a report of half as much again.
 fn estimates(config: &Config) -> String {
     let manager =
         match ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config.clone()) {
@@ -257,7 +256,7 @@ fn estimates(config: &Config) -> String {
     format!("{} {}", before.estimated_tokens_total.tokens, after.estimated_tokens_total.tokens)
 }
 
-/// For each key, a value that is not its default.
+/// A value other than the default for each key.
 const OTHER_VALUES: [(&str, &str); 30] = [
     ("preset", "\"rag\""),
     ("model.default.context_len", "9000"),
@@ -291,8 +290,7 @@ const OTHER_VALUES: [(&str, &str); 30] = [
     ("usage.base", "\"context\""),
 ];
 
-/// Values that have to change with another key, so that the options stay valid or the key has anything to act
-/// on.
+/// Values of other keys that have to be set too, so that the options stay valid or the key has an effect.
 const WITH: [(&str, &str, &str); 9] = [
     ("compaction.strict", "compaction.messages", "16"),
     ("compaction.on_drop", "compaction.percent", "0"),
@@ -333,8 +331,8 @@ fn every_key_changes_something() {
         ("conversation.reasoning", "\"drop\""),
         ("conversation.think_tags", "\"reasoning\""),
     ]);
-    // How much is remembered changes speed only; `counts_in_plans` holds that. What `sent_with` holds takes
-    // many prompts.
+    // `tokens.cache_bytes` changes speed only, as `counts_in_plans` checks. `rag.leave` takes effect over
+    // many prompts, as `sent_with` checks.
     let elsewhere = ["tokens.cache_bytes", "rag.leave"];
     for key in LoadedConfig::keys().filter(|key| !elsewhere.contains(key)) {
         let value = values.remove(key).unwrap_or_else(|| panic!("no test value for {key}"));
@@ -353,7 +351,7 @@ fn every_key_changes_something() {
                 .config
         };
         let strip = |mut text: String| {
-            // The hash of the options changes with any of them; that is not what is meant here.
+            // The hash of the options changes with any key, which would hide a key without an effect.
             for part in ["\"config\": \"", "\"fingerprint\": \""] {
                 while let Some(at) = text.find(part) {
                     let end = at + part.len() + text[at + part.len()..].find('"').unwrap() + 1;
@@ -369,7 +367,7 @@ fn every_key_changes_something() {
 }
 
 #[test]
-fn errors_say_where_what_and_what_is_allowed() {
+fn errors_name_place_value_and_allowed_values() {
     let cases = [
         ("a typo in a key", "[rag]\nfill = \"prefix\"\nmax_itmes = 3\n"),
         ("a typo in a table", "[sections.ragg]\nshare = 300\n"),
@@ -422,9 +420,9 @@ fn errors_of_variables_and_flags_name_them() {
     insta::assert_snapshot!("config_errors_of_pairs", text);
 }
 
-/// What a name shows is what it is read from, and what is no name says which there are.
+/// Each displayed name parses to the same value, and an error for an unknown name lists the valid ones.
 #[test]
-fn names_are_read_as_they_are_shown() {
+fn displayed_names_parse_to_the_same_value() {
     use context_window::{ErrorKind, Priority, Role, Section, WireFormat};
     for section in Section::ALL {
         assert_eq!(section.to_string().parse::<Section>().unwrap(), section);
@@ -440,7 +438,7 @@ fn names_are_read_as_they_are_shown() {
     assert_eq!(error.to_string(), "priority: `highest` is unknown; expected one of: low, normal, high");
 }
 
-/// The keys that are shares, by the page of options: their values are a range of whole numbers.
+/// Returns the keys that are shares, read from the options page: their values are a range of whole numbers.
 fn shares() -> Vec<(String, u64, u64)> {
     let page = include_str!("../../docs/reference/options.md");
     let row = |line: &str| {
@@ -454,13 +452,13 @@ fn shares() -> Vec<(String, u64, u64)> {
     page.lines().filter_map(row).collect()
 }
 
-/// Every key whose values are a range, as per cent and as a fraction, in a file, a variable and a flag. A new
-/// one is seen: the page has a row for each option.
+/// Every key with a range of values is read as per cent and as a fraction, in a file, a variable and a flag.
+/// A new key is covered too, because the page has a row for each option.
 #[test]
 fn every_share_is_read_as_percent_and_as_a_fraction() {
     let shares = shares();
     assert!(shares.len() >= 16, "{shares:?}");
-    // Where the number alone would be refused because of other keys, those stand beside it.
+    // Other keys to set where the value alone would be refused because of them.
     let beside = |key: &str| match key {
         "sections.system_pinned.share" => "sections.conversation.share = 0\nsections.rag.share = 400\n",
         "sections.conversation.share" => "sections.system_pinned.share = 0\nsections.rag.share = 400\n",
@@ -486,7 +484,7 @@ fn every_share_is_read_as_percent_and_as_a_fraction() {
                 ConfigLayers::new().with_text("beside", beside).with_pairs("flag --set", [(key, value)]);
             assert_eq!(layers.load().unwrap().config, expected, "--set {key}={value}");
             let name = format!("CONTEXT_WINDOW_{}", key.replace('.', "__").to_uppercase());
-            // A model's name is no part of a variable's.
+            // A model's name cannot be part of a variable's name.
             if !key.contains('"') {
                 let layers =
                     ConfigLayers::new().with_text("beside", beside).with_environment([(name, value)]);
@@ -513,7 +511,7 @@ fn every_share_is_read_as_percent_and_as_a_fraction() {
             assert!(error.contains("; expected per "), "{error}");
         }
     }
-    // No other number has a unit.
+    // No other number accepts a unit.
     for key in LoadedConfig::keys().filter(|key| shares.iter().all(|(share, ..)| share != key)) {
         let text = format!("{key} = \"60%\"\n");
         let taken = ConfigLayers::new().with_text("mine.toml", text).load().is_ok();
@@ -525,9 +523,9 @@ fn every_share_is_read_as_percent_and_as_a_fraction() {
     }
 }
 
-/// The text of a number decides, not the nearest binary fraction.
+/// The decimal text of a number is read, not the nearest binary fraction.
 #[test]
-fn a_fraction_is_read_as_it_is_written() {
+fn fraction_is_read_by_its_decimal_text() {
     for number in 1..=1_000_u16 {
         let text = format!("[conversation]\nlow_mark = {}.{:03}\n", number / 1_000, number % 1_000);
         assert_eq!(load(&text).conversation.low_mark, number, "{text}");

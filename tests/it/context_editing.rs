@@ -1,4 +1,4 @@
-//! What a provider edits by itself is asked of it or done here, never both (rule C12).
+//! Edits that a provider supports are either requested from it or made locally, never both (rule C12).
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, Tool, ToolCall,
@@ -27,7 +27,7 @@ fn agent() -> Conversation {
 }
 
 #[test]
-fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
+fn clearing_is_requested_from_a_supporting_provider_and_not_done_locally() {
     let manager = manager("claude-opus-5-5", |config| {
         config.conversation.tool_results = ToolResults::Provider;
         config.conversation.keep_results = 4;
@@ -48,7 +48,7 @@ fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
     assert_eq!(json!(editing.context_management()), expected);
     let shortened = [NoticeCode::ResultsCleared, NoticeCode::ResultsClipped, NoticeCode::EditedHere];
     assert!(plan.notices.iter().all(|notice| !shortened.contains(&notice.code)));
-    // Too little for one step: not even then is a result clipped here.
+    // The budget is too small for one step, and still no result is clipped locally.
     let request = request.with_limits(RequestLimits::prompt_budget(450));
     let plan = manager.build_plan(&request).unwrap();
     assert!(plan.overflow.is_some());
@@ -56,7 +56,7 @@ fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
 }
 
 #[test]
-fn what_a_provider_does_not_do_is_done_here_with_a_notice() {
+fn unsupported_context_editing_is_done_locally_with_a_notice() {
     let tweak = |config: &mut Config| {
         config.conversation.tool_results = ToolResults::Provider;
         config.compaction.strategy = CompactionStrategy::Provider;
@@ -73,14 +73,14 @@ fn what_a_provider_does_not_do_is_done_here_with_a_notice() {
             plan.notices.iter().any(|one| one.code == NoticeCode::ResultsClipped),
         )
     };
-    // Neither: clipped as by default.
+    // Neither is supported: results are clipped as by default.
     assert_eq!(plan_for("gpt-4o", 450), (2, None, true));
-    // Compaction only.
+    // Only compaction is supported.
     let (here, editing, clipped) = plan_for("gpt-6.2-astra", 450);
     assert_eq!((here, clipped), (1, true));
     let expected = json!([{"type": "compaction", "compact_threshold": 382}]);
     assert_eq!(json!(editing.unwrap().context_management()), expected);
-    // Both.
+    // Both are supported.
     let (here, editing, clipped) = plan_for("claude-opus-5-5", 100_000);
     assert_eq!((here, clipped), (0, false));
     let editing = editing.unwrap();
@@ -92,7 +92,7 @@ fn what_a_provider_does_not_do_is_done_here_with_a_notice() {
 }
 
 #[test]
-fn nothing_is_due_here_where_the_provider_compacts() {
+fn no_compaction_is_due_if_the_provider_compacts() {
     let due = |model: &str, budget, tweak: fn(&mut Config)| {
         let manager = manager(model, |config| {
             config.compaction.strategy = CompactionStrategy::Provider;
@@ -108,7 +108,8 @@ fn nothing_is_due_here_where_the_provider_compacts() {
     let by_provider = (CompactionState::Waiting(BlockedBy::Provider), true);
     assert_eq!(due("gpt-6.2-astra", 2_000, |_| ()), by_provider);
     assert_eq!(due("claude-opus-5-5", 60_000, |_| ()), by_provider);
-    // Less than it waits for, another provider, switched off, and a model with a strategy of its own: here.
+    // Done locally: the conversation is below the provider's threshold, the provider does not support it, the
+    // option is off, or the model has its own strategy.
     for (model, budget, tweak) in [
         ("claude-opus-5-5", 2_000, (|_| ()) as fn(&mut Config)),
         ("gpt-4o", 2_000, |_| ()),

@@ -1,34 +1,35 @@
-//! What caching is said to save, beside what providers reported: the sessions of Claude Code and of Copilot Chat (needs
-//! `CONTEXT_WINDOW_DATA`; skips loudly without it). The table in `docs/guide/caching.md` is made here.
+//! Estimated savings by caching, compared with provider reports of Claude Code and Copilot Chat sessions.
+//! Needs `CONTEXT_WINDOW_DATA` and reports a skip without it. The table of `docs/guide/caching.md` is made
+//! here.
 
 use crate::support::data;
 use context_window::{Model, usage::CostTerms};
 use serde_json::Value;
 
-/// Tokens as a provider reported them for a run of prompts, and as the model of its cache says.
+/// Tokens of a series of prompts, as estimated by the cache model and as reported by the provider.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Sums {
     prompts: u64,
     tokens: u64,
     read: [u64; 2],
     written: [u64; 2],
-    /// Billionths of a US dollar.
+    /// Costs in billionths of a US dollar.
     cost: [u64; 2],
-    /// Prompts whose cached tokens are within a hundredth of the prompt.
+    /// Number of prompts whose estimated cached tokens differ from the report by at most 1 % of the prompt.
     close: u64,
 }
 
-/// The prompt of a report, in tokens: what was read, written and neither.
+/// Returns the tokens of a reported prompt: read from the cache, written to it, and neither.
 fn parts(usage: &Value) -> [u64; 3] {
     ["cache_read", "cache_write", "prompt"].map(|key| usage[key].as_u64().unwrap_or_default())
 }
 
-/// Each prompt goes on from the one before, unless the conversation was compacted between: then nothing of it is repeated but the
-/// head, which is not in the log.
+/// Compares estimates with reports. Each prompt extends the one before, unless a compaction came between
+/// them. Then only the instructions are repeated, which are not in the log.
 fn compared(model: &Model, reports: &[Value], compacted_at: &[u64]) -> Sums {
     let mut sums = Sums::default();
     let price = model.price.as_ref().unwrap();
-    // Millionths of a millionth of a dollar a token.
+    // Prices in millionths of a millionth of a dollar per token.
     let [input, cache_read, cache_write] =
         [price.input, price.cache_read.unwrap(), price.cache_write.unwrap()]
             .map(|price| (price * 1e6).round() as u64);
@@ -58,7 +59,7 @@ fn compared(model: &Model, reports: &[Value], compacted_at: &[u64]) -> Sums {
     sums
 }
 
-/// A row of the table: prompts, tokens, read, written and cost, each as said and as reported.
+/// Formats a row of the table: prompts, tokens, read, written and cost, each as estimated and as reported.
 fn row(name: &str, sums: &Sums) -> String {
     let k = |tokens: u64| context_window_report::grouped(tokens);
     let ratio = |[own, reported]: [u64; 2]| match reported {
@@ -78,7 +79,7 @@ fn row(name: &str, sums: &Sums) -> String {
 }
 
 #[test]
-fn what_caching_costs_is_what_was_reported() {
+fn cache_costs_equal_the_reported_costs() {
     let sessions: Vec<Value> = data::texts(&["conv_claudecode"])
         .iter()
         .flat_map(|text| text.lines())
@@ -117,7 +118,7 @@ fn what_caching_costs_is_what_was_reported() {
     let mut of_copilot = Sums::default();
     for pair in requests.windows(2) {
         let [before, now] = [&pair[0], &pair[1]].map(|one| one["usage"]["prompt"].as_u64().unwrap());
-        // Another model has nothing of it in its cache.
+        // Another model has none of it in its cache.
         let same = pair[0]["model"] == pair[1]["model"];
         let model = Model::named("claude-sonnet-4-5").unwrap();
         let said = model.input_cost(now, if same { before } else { 0 }, CostTerms::default()).unwrap();
@@ -129,9 +130,9 @@ fn what_caching_costs_is_what_was_reported() {
     }
     rows.push(row("Copilot Chat, within 5 %", &of_copilot));
     eprintln!("{}", rows.join("\n"));
-    // Most prompts of an agent go on from the last one, and are read from the cache as far as it went.
+    // Most prompts of an agent extend the last one and are read from the cache up to its end.
     assert!(all.prompts > 400 && all.close * 100 >= all.prompts * 90, "{all:?}");
-    // What was read anew for reasons that the log does not have is missing.
+    // Cache misses for reasons outside the log are not in the estimate, so it may be lower.
     assert!(all.cost[0] <= all.cost[1] && all.cost[0] * 100 >= all.cost[1] * 80, "{all:?}");
     assert_eq!(of_copilot.close, of_copilot.prompts, "{of_copilot:?}");
     let page = std::fs::read_to_string("docs/guide/caching.md").unwrap();

@@ -1,5 +1,6 @@
-//! What counting does to plans: caches change nothing, ledgers add up, margins are learnt, bounds are what they say
-//! (rules N3 to N6, O3). That a plan for a chat template is worth what the template renders is in `compare`.
+//! Counting in plans: caches change no plan, ledgers sum to the total, margins are calibrated, and bounds
+//! hold (rules N3 to N6, O3). `benches/tests` checks that a chat template plan has the count of its rendered
+//! text.
 
 use crate::support::{corpus::conversation, generate, laws, texts, tokenizers};
 use context_window::{
@@ -22,8 +23,8 @@ fn manager(counter: TokenCounter, cache_bytes: u64) -> ContextWindowManager {
 proptest! {
     #![proptest_config(generate::cases(300, 10_000))]
 
-    /// N5: what is remembered changes speed, never a plan: without a cache, with one that holds nothing for long, with
-    /// a large one, asked again, and shared between threads that plan other prompts at the same time.
+    /// A cache changes speed and no plan (rule N5): without a cache, with a tiny one, with a large one, on a
+    /// repeated request, and shared between threads that plan other prompts at the same time.
     #[test]
     fn a_cache_changes_no_plan(sessions in prop::collection::vec(generate::session(), 1..4), turn in 0usize..3) {
         let plans = |cache: Option<TokenCounter>| -> Vec<String> {
@@ -57,14 +58,14 @@ proptest! {
     }
 }
 
-/// What a counter was asked: calls and bytes.
+/// Number of calls to a counter, and their bytes.
 #[derive(Default)]
 struct Asked {
     calls: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// A real encoding that records what it is asked.
+/// Creates a real encoding that records its calls.
 fn recording(longest: Option<u64>) -> (TokenCounter, Arc<Asked>) {
     let asked = Arc::new(Asked::default());
     let record = asked.clone();
@@ -79,12 +80,12 @@ fn recording(longest: Option<u64>) -> (TokenCounter, Arc<Asked>) {
 
 const BUDGET: u64 = 8_000;
 
-/// N5: bytes handed to the tokenizer for one plan do not depend on the length of the history.
+/// The bytes passed to the tokenizer for one plan do not depend on the length of the history (rule N5).
 #[test]
 fn bytes_handed_to_the_tokenizer_are_the_same_for_any_history() {
     let texts = texts::of_every_kind();
     let of = |messages: usize| {
-        // The newest message is always the same one, so the same suffix is kept.
+        // The newest message is always the same, so the same suffix is kept.
         let log = Conversation::from_iter((0..messages).map(|at| {
             let back = messages - at;
             let (_, text) = &texts[back % texts.len()];
@@ -106,9 +107,9 @@ fn bytes_handed_to_the_tokenizer_are_the_same_for_any_history() {
     assert!(few.1 < 128 * BUDGET, "{} bytes", few.1);
 }
 
-/// N5: a paste that its length alone proves too large is not read at all.
+/// A text whose length alone proves that it is too large is not read (rule N5).
 #[test]
-fn a_hundred_megabytes_are_left_out_unread() {
+fn hundred_megabytes_are_excluded_unread() {
     let (counter, asked) = recording(Some(128));
     let manager = manager(counter, 0);
     let log = Conversation::from([
@@ -127,8 +128,8 @@ fn a_hundred_megabytes_are_left_out_unread() {
     assert_eq!(Section::ALL.map(|section| plan.section(section).included), [0, 1, 1]);
 }
 
-/// N5: documents that come again are not counted again, also where they are more than `tokens.cache_bytes`; a plan without
-/// documents in between changes nothing about that.
+/// Recurring documents are counted once, even if they are more than `tokens.cache_bytes` holds (rule N5). A
+/// plan without documents in between does not change that.
 #[test]
 fn documents_beyond_the_cache_are_counted_once() {
     let (counter, asked) = recording(None);
@@ -144,15 +145,15 @@ fn documents_beyond_the_cache_are_counted_once() {
         asked.calls.load(Relaxed) - before
     };
     assert!(calls(&documents) > 200);
-    // Of a counter of one's own, the block of those that are in is counted as a whole (rule N3).
+    // A custom counter counts the block of included documents as a whole (rule N3).
     assert_eq!(calls(&documents), 1);
     (0..40).for_each(|_| assert_eq!(calls(&[]), 0));
     assert_eq!(calls(&documents), 1);
 }
 
-/// N5: documents and tools that come again with the next request are not counted again.
+/// Documents and tools that recur in the next request are not counted again (rule N5).
 #[test]
-fn what_recurs_is_counted_once() {
+fn recurring_documents_and_tools_are_counted_once() {
     let (counter, asked) = recording(Some(128));
     let manager = manager(counter, 1 << 20);
     let tools = [Tool::new(
@@ -174,7 +175,7 @@ fn what_recurs_is_counted_once() {
         manager.build_plan(&request).unwrap();
         bytes.push(asked.bytes.load(Relaxed) - before);
     }
-    // Of a counter of one's own the block is counted as a whole too: that is one text, and it recurs as it is.
+    // A custom counter counts the block as a whole too. That is one text, and it recurs unchanged.
     assert!(bytes[0] > 20 * 200 && bytes[1] * 2 <= bytes[0] + 200 && bytes[1] == bytes[2], "{bytes:?}");
 }
 
@@ -189,7 +190,8 @@ fn ledger(plan: &ContextPlan) -> i128 {
     items.chain(plan.overhead.iter().map(|line| i128::from(line.tokens))).sum()
 }
 
-/// N2: control tokens in a text are sent broken where a template puts real ones around, and the log keeps them whole.
+/// Control tokens in a text are sent broken up if the template contains them, and the log keeps them whole
+/// (rule N2).
 #[test]
 fn control_tokens_in_content_are_no_control_tokens() {
     let (counter, model) = small();
@@ -208,7 +210,7 @@ fn control_tokens_in_content_are_no_control_tokens() {
 }
 
 #[test]
-fn a_template_that_cannot_be_used_says_where_and_why() {
+fn unusable_template_is_an_error_with_place_and_reason() {
     let try_with = |source: &str| {
         let model = Model::custom("m").with_template(ChatTemplate::new("t.jinja", source));
         let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default())?;
@@ -234,9 +236,9 @@ fn a_template_that_cannot_be_used_says_where_and_why() {
     );
 }
 
-/// N4: asked for exact counts, rows of what is out are what counting says; without, they are bounds that hold.
+/// On request, excluded rows have exact counts; otherwise they have bounds that hold (rule N4).
 #[test]
-fn rows_of_what_is_out_are_counted_when_asked() {
+fn excluded_rows_are_counted_on_request() {
     let log = conversation();
     let documents = [
         RagItem::new("large", 0.9, "so it is. ".repeat(400)),
@@ -267,8 +269,8 @@ fn estimating() -> ContextWindowManager {
     ContextWindowManager::configured(model, Config::default()).unwrap()
 }
 
-/// N6: reports teach the token calibration; items keep their numbers, the total is what the provider is expected to count, and it
-/// stays within the budget.
+/// Usage reports set the token calibration. Items keep their counts, the total is the count expected from the
+/// provider, and it stays within the budget (rule N6).
 #[test]
 fn reports_teach_a_margin_and_the_plan_keeps_it() {
     let manager = estimating();
@@ -276,7 +278,7 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
     let budget = RequestLimits::prompt_budget(3_000);
     let first = manager.build_plan(&PlanRequest::new(&log).with_limits(budget)).unwrap();
     assert_eq!((first.calibration, first.estimated_tokens_total.certainty), (None, Certainty::Estimate));
-    // This provider counts a fifth more, and 250 for what the plan does not know.
+    // This provider counts a fifth more, and 250 for content unknown to the plan.
     let reported = |counted: u64| counted + counted / 5 + 250;
     for turn in 0..40 {
         let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(budget)).unwrap();
@@ -285,7 +287,8 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
             assert!(calibration.reports > 1);
             assert_eq!(i128::from(plan.estimated_tokens_total.tokens), ledger(&plan));
             assert!(plan.estimated_tokens_total.tokens <= 3_000, "{}", plan.estimated_tokens_total.tokens);
-            // Near from the first report on, and exact once counts lie far enough apart to tell ratio and offset.
+            // Close from the first report on, and exact once the counts differ enough to separate ratio and
+            // offset.
             let off = plan.estimated_tokens_total.tokens.abs_diff(reported(plan.counted()));
             assert!(
                 off * 10 <= plan.estimated_tokens_total.tokens,
@@ -317,7 +320,7 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
         assert_eq!(item.token_estimate, same.token_estimate);
     }
     assert!(plan.included.len() < plain.included.len());
-    // Without a log the same token calibration can be handed in.
+    // Without a log, the caller can supply the same token calibration.
     let handed = manager
         .build_plan(&PlanRequest::new(&log).with_limits(budget).with_calibration(plan.calibration.unwrap()))
         .unwrap();
@@ -325,7 +328,7 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
 }
 
 #[test]
-fn a_report_that_cannot_be_is_flagged_and_not_believed() {
+fn implausible_report_is_flagged_and_ignored() {
     for (counter, model) in
         [(TokenCounter::o200k_base(), "exact"), (TokenCounter::o200k_base().into_estimate(), "estimate")]
     {
@@ -344,7 +347,8 @@ fn a_report_that_cannot_be_is_flagged_and_not_believed() {
     }
 }
 
-/// One figure for every prompt, as of a server that counts what is new alone, teaches nothing however often it comes.
+/// A server that reports the same number for every prompt, such as the new tokens only, sets no calibration
+/// at all.
 #[test]
 fn reports_that_leave_something_out_keep_no_budget_open() {
     let counter = TokenCounter::o200k_base().into_estimate();
@@ -359,7 +363,7 @@ fn reports_that_leave_something_out_keep_no_budget_open() {
     }
 }
 
-/// A counter that counts exactly needs no token calibration, whatever is reported and configured.
+/// An exact counter needs no token calibration for any report or option.
 #[test]
 fn an_exact_counter_has_no_margin() {
     let mut config = Config::default();
@@ -380,7 +384,7 @@ fn an_exact_counter_has_no_margin() {
     assert_eq!(plan.estimated_tokens_total.tokens, (plan.counted() * 3).div_ceil(2));
 }
 
-/// A retrieval budget costs no more than a plan of the same request without documents: no more bytes are counted.
+/// A retrieval budget counts no more bytes than a plan of the same request without documents.
 #[test]
 fn a_retrieval_budget_counts_no_more_than_a_plan() {
     for budget in [300, 2_000, 20_000] {

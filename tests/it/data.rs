@@ -1,5 +1,5 @@
-//! Every real session plans at every budget, one of three without `FULL=1` (needs `CONTEXT_WINDOW_DATA`;
-//! skips loudly without it).
+//! Plans every real session at every budget, one of three without `FULL=1`. Needs `CONTEXT_WINDOW_DATA` and
+//! reports a skip without it.
 
 use crate::support::{
     data, generate,
@@ -17,7 +17,7 @@ fn manager() -> ContextWindowManager {
     ContextWindowManager::configured(Model::custom("default"), Config::default()).unwrap()
 }
 
-/// The documents in another order: a fixed shuffle.
+/// Returns the documents in another order, by a fixed shuffle.
 fn shuffled(items: &[RagItem]) -> Vec<RagItem> {
     let mut items = items.to_vec();
     items.reverse();
@@ -38,7 +38,7 @@ fn check(manager: &ContextWindowManager, session: &Session, budget: u64) -> Resu
         config: &Config::default(),
         plan: &plan,
     })?;
-    // A document alone has one order, and the laws above have planned that.
+    // One document has one order, which the checks above have already planned.
     if session.rag.len() > 1 {
         let other = request.clone().with_rag(shuffled(&session.rag));
         let other = manager.build_plan(&other).map_err(|error| error.to_string())?;

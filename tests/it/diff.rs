@@ -1,4 +1,4 @@
-//! What a diff says, planned again by hand: the same sessions with only the named input changed.
+//! Diffs confirmed by hand: the same sessions are planned again with only the named input changed.
 
 use crate::support::{
     data,
@@ -13,7 +13,7 @@ use context_window::{
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One input of a session, changed.
+/// One input of a session to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mutation {
     Model,
@@ -39,7 +39,7 @@ const ALL: [Mutation; 9] = [
     Mutation::Budget,
 ];
 
-fn of(cause: Cause) -> Mutation {
+fn mutation_for(cause: Cause) -> Mutation {
     match cause {
         Cause::NewItem | Cause::RemovedItem | Cause::ChangedItem | Cause::Repair => Mutation::Items,
         Cause::Expiry => Mutation::Expiry,
@@ -54,7 +54,7 @@ fn of(cause: Cause) -> Mutation {
     }
 }
 
-/// What is changed, and into what.
+/// The values that the inputs are changed to.
 #[derive(Debug, Clone)]
 struct Numbers {
     budget: u64,
@@ -63,7 +63,7 @@ struct Numbers {
     other: Session,
 }
 
-/// A session with these inputs changed, and whether its model is.
+/// Returns a session with these inputs changed, and true if its model is changed.
 fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bool) {
     let mut session = session.clone();
     for mutation in what {
@@ -101,7 +101,7 @@ fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bo
                 }
             }
             Mutation::Score => {
-                // Not the last one, which `Items` takes away: what is said of it goes with it.
+                // The last document is spared, because `Items` removes it together with this change.
                 let count = session.rag.len().saturating_sub(1);
                 if count > 0 {
                     session.rag[with.at % count].score = with.score;
@@ -121,7 +121,7 @@ fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bo
             Mutation::Budget => session.budget = with.budget,
         }
     }
-    // Last, so that what is changed above is there on both sides.
+    // Applied last, so that the inputs changed above exist on both sides.
     if what.contains(&Mutation::Items) {
         session.lines.extend(with.other.lines.iter().take(2).cloned());
         if let Some(line) = session.lines.first_mut().filter(|_| with.at % 2 == 1) {
@@ -155,7 +155,7 @@ impl Planned {
     }
 }
 
-/// What became of everything that has a row of its own, and a hash of what is sent for it.
+/// Returns the state of each item with its own row, and a hash of its sent text.
 fn states(plan: &ContextPlan, lines: usize) -> BTreeMap<(bool, String), (String, String)> {
     let mut states = BTreeMap::new();
     for row in plan.included.iter() {
@@ -183,18 +183,18 @@ proptest! {
     #![proptest_config(generate::cases(1_000, 20_000))]
 
     #[test]
-    fn every_cause_is_the_one_that_planning_again_shows(
+    fn every_cause_is_confirmed_by_planning_again(
         session in generate::session(),
         other in generate::session(),
         what in prop::sample::subsequence(&ALL[..], 1..4),
         (budget, at, score) in (1u64..1_500, 0usize..20, 0i32..5),
     ) {
         let mut session = session;
-        // What a last prompt remembers of the question is an input of its own, and no matter of the messages here.
+        // The record of the last question is a separate input, which this test does not change.
         if let Some(before) = &mut session.before {
             before.same_question = false;
         }
-        // Ids of their own: which of two documents of one id is meant is nobody's to say.
+        // Ids are made unique, because an id shared by two documents is ambiguous.
         let mut seen = BTreeSet::new();
         session.rag.retain(|document| seen.insert(document.id));
         let with = Numbers { budget, at, score, other };
@@ -211,8 +211,8 @@ proptest! {
             prop_assert_eq!(&from.0, &change.from.to_string());
             prop_assert_eq!(&to.0, &change.to.to_string());
             prop_assert_eq!(change.text_changed, from.0 == to.0);
-            prop_assert_eq!(change.cause == Cause::RemovedItem, change.to == ItemState::Absent && of(change.cause) == Mutation::Items && change.cause != Cause::Repair);
-            let cause = of(change.cause);
+            prop_assert_eq!(change.cause == Cause::RemovedItem, change.to == ItemState::Absent && mutation_for(change.cause) == Mutation::Items && change.cause != Cause::Repair);
+            let cause = mutation_for(change.cause);
             prop_assert!(what.contains(&cause), "{change:?} by {what:?}");
             let again = |what: &[Mutation]| {
                 let other = side(what);
@@ -227,7 +227,7 @@ proptest! {
                 }
             }
         }
-        // Nothing of which something else became is missing, inside of runs neither, and nothing is told twice.
+        // Each item with a different state is reported exactly once, also inside runs.
         for key in then.keys().chain(now.keys()).collect::<BTreeSet<_>>() {
             let told = diff.changes.iter().filter(|change| change.document == key.0 && change.id.as_str() == key.1);
             let (from, to) = (then.get(key).unwrap_or(&absent), now.get(key).unwrap_or(&absent));
@@ -236,9 +236,9 @@ proptest! {
     }
 }
 
-/// Consecutive turns of real sessions, and the same turn under another budget.
+/// Compares consecutive turns of real sessions, and the same turn at another budget.
 #[test]
-fn real_sessions_differ_for_reasons_that_planning_again_shows() {
+fn causes_in_real_sessions_are_confirmed_by_planning_again() {
     let manager =
         ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Default::default())
             .unwrap();
@@ -266,12 +266,16 @@ fn real_sessions_differ_for_reasons_that_planning_again_shows() {
                 changes += 1;
                 *shown.entry(format!("{:?} {:?}", change.cause, change.evidence)).or_default() += 1;
                 if let Some(cause) = cause {
-                    assert_eq!((of(change.cause), change.evidence), (cause, Evidence::Alone), "{change:?}");
+                    assert_eq!(
+                        (mutation_for(change.cause), change.evidence),
+                        (cause, Evidence::Alone),
+                        "{change:?}"
+                    );
                     continue;
                 }
-                // Two inputs: each of them is changed alone here once more.
+                // Two inputs changed; each of them is changed alone here once more.
                 let plan = |log, budget| manager.build_plan(&request(log, budget)).unwrap();
-                let trial = match (of(change.cause), change.evidence) {
+                let trial = match (mutation_for(change.cause), change.evidence) {
                     (Mutation::Items, Evidence::Alone) | (Mutation::Budget, Evidence::Needed) => {
                         plan(&new, 2_000)
                     }
@@ -294,8 +298,8 @@ fn full() -> bool {
     std::env::var_os("FULL").is_some_and(|full| full == "1")
 }
 
-/// Two results of one message: dropped as part of a longer run, then expired. The message
-/// in the middle of both runs is named too.
+/// Two results of one message: dropped as part of a longer run, then expired. The message in the middle of
+/// both runs is named too.
 #[test]
 fn a_message_inside_of_two_runs_is_named() {
     let call = |id: &str| context_window::ToolCall::new(id, "look", "{}");
@@ -329,9 +333,9 @@ fn a_message_inside_of_two_runs_is_named() {
     assert_eq!(changed, [came, expired("a1"), expired("a2"), expired("a3")]);
 }
 
-/// Two logs that go apart inside of a run: what only one of them has is named, and what both have is not.
+/// Two logs diverge inside a run. Messages that only one of them has are named, and shared ones are not.
 #[test]
-fn messages_behind_the_point_where_two_logs_part_are_named() {
+fn messages_after_two_logs_diverge_are_named() {
     let log = |other: &str| {
         let message = |at: usize| {
             let id = if at < 4 { format!("a{at}") } else { format!("{other}{at}") };

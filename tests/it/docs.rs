@@ -1,4 +1,4 @@
-//! The book holds together: its links, its index, the rules and options that it names, what rustdoc shows of it.
+//! Consistency of the book: its links, its index, the rules and options it names, and its rustdoc version.
 
 use context_window::{
     ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, RagItem, RequestLimits,
@@ -20,7 +20,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(root(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The files below a folder with one of these endings, from the root on.
+/// Returns the files below a folder with one of these endings, as paths from the root.
 fn files(folder: &str, endings: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root(folder)).unwrap() {
@@ -39,7 +39,7 @@ fn book() -> Vec<String> {
     files("docs", &[".md"])
 }
 
-/// Returns the paths of the files or folders with this name in `crates/`, one a crate.
+/// Returns the paths of the files or folders with this name in `crates/`, one per crate.
 fn crates(name: &str) -> Vec<String> {
     let folders = fs::read_dir(root("crates")).unwrap().map(|entry| entry.unwrap().file_name());
     let mut found: Vec<String> =
@@ -49,7 +49,7 @@ fn crates(name: &str) -> Vec<String> {
     found
 }
 
-/// A page's prose: no blocks of code, and nothing inside of code spans that looks like a link.
+/// Returns a page's prose: without code blocks, and with the link characters in code spans replaced.
 fn prose(page: &str) -> String {
     let mut prose = String::new();
     let (mut in_block, mut in_code) = (false, false);
@@ -57,7 +57,7 @@ fn prose(page: &str) -> String {
         if line.trim_start().starts_with("```") {
             in_block = !in_block;
         } else if !in_block {
-            // A span may go on in the next line, but not beyond a paragraph.
+            // A span may continue on the next line, but not beyond a paragraph.
             in_code &= !line.trim().is_empty();
             for c in line.chars() {
                 in_code ^= c == '`';
@@ -69,13 +69,14 @@ fn prose(page: &str) -> String {
     prose
 }
 
-/// A line that defines a link: its label, and where it leads.
+/// Parses a line that defines a link into its label and its target.
 fn definition(line: &str) -> Option<(&str, &str)> {
     let (label, target) = line.strip_prefix('[')?.split_once("]: ")?;
     (!label.contains(['[', ']'])).then_some((label, target.trim()))
 }
 
-/// The links of a page: where they lead, by their definitions too. What is wrong with a definition is in the second list.
+/// Returns the link targets of a page, including those of its definitions, and a list of faults in the
+/// definitions.
 fn links(page: &str) -> (Vec<String>, Vec<String>) {
     let page = prose(page);
     let defined: BTreeMap<String, String> = page
@@ -115,7 +116,7 @@ fn links(page: &str) -> (Vec<String>, Vec<String>) {
     (targets, wrong)
 }
 
-/// The anchors that GitHub and rustdoc give to the headings of a page.
+/// Returns the anchors that GitHub and rustdoc give to the headings of a page.
 fn anchors(page: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for heading in prose(page).lines().filter(|line| line.starts_with('#')) {
@@ -126,7 +127,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// A path from the root on, without `..` in it; none where it leaves the repository.
+/// Resolves a path from the root, without `..` in it. Returns `None` if it leaves the repository.
 fn resolved(page: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
@@ -140,7 +141,7 @@ fn resolved(page: &str, target: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// What is wrong with the links of a page.
+/// Returns the faults in the links of a page.
 fn broken(page: &str, content: &str) -> Vec<String> {
     let (targets, mut wrong) = links(content);
     for target in targets.iter().filter(|target| !target.starts_with("https://")) {
@@ -222,7 +223,7 @@ fn book_package_has_every_page() {
     }
 }
 
-/// Words of a text that look like the id of a rule.
+/// Returns the words of a text that look like rule ids.
 fn rule_ids<'t>(text: &'t str, letters: &BTreeSet<char>) -> BTreeSet<&'t str> {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
     let is_id = |word: &&str| {
@@ -263,7 +264,7 @@ fn every_rule_that_is_named_exists() {
     );
 }
 
-/// The options of the schema: key, what it says.
+/// Collects the options of the schema by key.
 fn options(schema: &Value, path: &str, found: &mut BTreeMap<String, Value>) {
     if schema["type"] != "object" {
         found.insert(path.to_owned(), schema.clone());
@@ -277,7 +278,7 @@ fn options(schema: &Value, path: &str, found: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// One row an option: its values and its default as in the schema, and nothing that is no option.
+/// The page has one row per option with the values and the default of the schema, and no other rows.
 #[test]
 fn the_page_of_options_has_every_option() {
     let page = text("docs/reference/options.md");
@@ -308,7 +309,7 @@ fn the_page_of_options_has_every_option() {
         for value in schema["enum"].as_array().into_iter().flatten() {
             assert!(cells[1].contains(&format!("`{}`", value.as_str().unwrap())), "{key}: {value}");
         }
-        // Of a share, those of the whole number.
+        // The limits of a share are those of its whole number.
         let share =
             schema["$ref"].as_str().and_then(|name| all.pointer(&name[1..])).map(|share| &share["anyOf"][0]);
         let limits = share.unwrap_or(schema);
@@ -320,7 +321,7 @@ fn the_page_of_options_has_every_option() {
     }
 }
 
-/// The text of a fenced block, without what indents it.
+/// Returns the lines of a fenced block without their indentation.
 fn block<'p>(page: &'p str, from: &str, to: &str) -> Vec<&'p str> {
     let (_, rest) = page.split_once(from).unwrap();
     let lines = rest.split_once(to).unwrap().0.lines();
@@ -330,9 +331,9 @@ fn block<'p>(page: &'p str, from: &str, to: &str) -> Vec<&'p str> {
         .collect()
 }
 
-/// The change that the page on snapshots shows is what that change makes of its plan.
+/// The change on the snapshot page is the real effect of that change on its plan.
 #[test]
-fn the_diff_on_the_page_of_snapshots_is_true() {
+fn diff_on_the_snapshot_page_matches_the_output() {
     let page = text("docs/guide/snapshots.md");
     let taken = |system: &str| {
         let mut log = Conversation::from([

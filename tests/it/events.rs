@@ -1,5 +1,5 @@
-//! A conversation as data: out of it, into a store, and back; and what a client makes of a server's compaction. The law over
-//! long random lives is in `endurance`.
+//! A conversation as data: exported, stored and read back, and a server's compaction applied by a client. The
+//! property test over long random conversations is in `crates/store/tests/it/endurance.rs`.
 
 use crate::support::generate;
 use context_window::{
@@ -14,7 +14,7 @@ fn manager() -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), Config::default()).unwrap()
 }
 
-/// One entry of every kind.
+/// Creates a conversation with one entry of every kind.
 fn everything() -> Conversation {
     let mut log = Conversation::new();
     log.push_system("rules", "Answer from the documents.");
@@ -47,7 +47,7 @@ fn through_json(log: &Conversation) -> Vec<LogEvent> {
 }
 
 #[test]
-fn every_kind_of_entry_goes_out_and_comes_back() {
+fn every_kind_of_entry_round_trips() {
     let log = everything();
     let again = Conversation::from_events(through_json(&log)).unwrap();
     assert_eq!(again, log);
@@ -68,7 +68,7 @@ fn every_kind_of_entry_goes_out_and_comes_back() {
         "unpinned",
     ];
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), all);
-    // The page names each kind, and the JSON is what it shows.
+    // The page names each kind, and the JSON is as shown there.
     let page = std::fs::read_to_string("docs/reference/events.md").unwrap();
     for event in log.events() {
         assert!(page.contains(&format!("| `{}` |", event.kind())), "{}", event.kind());
@@ -82,9 +82,10 @@ fn every_kind_of_entry_goes_out_and_comes_back() {
 proptest! {
     #![proptest_config(generate::cases(500, 20_000))]
 
-    /// A store that is written entry by entry holds the same conversation as one that is written at once, at any split.
+    /// A store that is written entry by entry holds the same conversation as one written at once, split at
+    /// any point.
     #[test]
-    fn entries_go_on_where_a_store_ends(session in generate::session(), split in 0usize..40) {
+    fn entries_continue_at_the_end_of_a_store(session in generate::session(), split in 0usize..40) {
         let log = session.log();
         let split = split.min(log.event_count());
         let all = through_json(&log);
@@ -102,7 +103,7 @@ proptest! {
     }
 }
 
-/// A server compacts; its client, which holds the same messages, takes the record over and plans alike.
+/// A server compacts. Its client holds the same messages, applies the record, and gets the same plan.
 #[test]
 fn a_client_applies_the_compaction_of_a_server() {
     let mut server = Conversation::new();
@@ -119,13 +120,13 @@ fn a_client_applies_the_compaction_of_a_server() {
     assert_eq!(client, server);
     let plan = |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).unwrap().fingerprint();
     assert_eq!(plan(&client), plan(&server));
-    // Twice is once too often, and another conversation has no such messages.
+    // Applying it twice is an error, and so is a conversation without these messages.
     assert_eq!(client.apply_event(event.clone()).unwrap_err().kind(), ErrorKind::Stale);
     let error = Conversation::from([Message::user("Hello")]).apply_event(event).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
-/// What a store gives back may be anything: an error that says where, nothing appended, no panic.
+/// A store may return anything. Invalid entries give an error with the place, append nothing and never panic.
 #[test]
 fn hostile_entries_are_errors() {
     let of = |entry: Value| json!({ "version": 1, "entry": entry });
@@ -176,9 +177,9 @@ fn hostile_entries_are_errors() {
     }
 }
 
-/// What is told when a reply is committed, without asking.
+/// Checks the events that committing a reply returns.
 #[test]
-fn a_reply_says_why_it_ended_and_how_full_the_window_is() {
+fn reply_reports_its_stop_reason_and_window_usage() {
     let manager = manager();
     let mut log = Conversation::from([Message::user("Tell me a long story. ".repeat(30))]);
     let limits = RequestLimits::new()
@@ -203,9 +204,9 @@ fn a_reply_says_why_it_ended_and_how_full_the_window_is() {
     );
     let crossed = ContextEvent::LevelCrossed { from: Level::Normal, to: Level::AtLimit };
     assert_eq!(committed.events[2], crossed);
-    // One event a crossing: the log remembers it.
+    // One event per crossing, because the log records it.
     assert_eq!(log.observe_usage(figures).len(), 1);
-    // A report that is not believed changes no figure.
+    // A rejected report changes no number.
     let third = plan(&log);
     let doubted = ContextEvent::ReportNotBelieved { reported: 0, counted: third.counted() };
     assert_eq!(log.push_reply(&third, Message::assistant("."), Usage::openai(0, 0, 0)).events, [doubted]);

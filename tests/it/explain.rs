@@ -1,6 +1,6 @@
-//! Every answer of `explain` against brute force: the same request planned at every budget of the model, or
-//! without `FULL=1` at the edges of each step, at a sample between them, and at every budget between two that
-//! differ.
+//! Compares every answer of `explain` with brute force: the same request planned at every budget of the
+//! model. Without `FULL=1` it is planned at the edges of each step, at a sample of budgets between them, and
+//! at every budget between two plans that differ.
 
 mod lives;
 
@@ -15,17 +15,18 @@ use proptest::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The largest budget that is looked at: more than any session here needs.
+/// The largest budget that is checked, in tokens: more than any session here needs.
 const MOST: u64 = 1_500;
 
-/// Messages that a target demands (H5): they follow from what else is in.
+/// Messages required by a target (rule H5): they depend on the other included items.
 const DEMANDED: [&str; 3] = ["item:synth:lead", "item:synth:continue", "item:synth:bridge:"];
 
 fn is_demanded(id: &str) -> bool {
     DEMANDED.iter().any(|demanded| id.starts_with(demanded))
 }
 
-/// Ids of what is in, documents marked as such; no placeholder results: those are part of their call.
+/// Returns the ids of the included items, with documents marked. Placeholder results are left out, because
+/// they belong to their call.
 fn within(plan: &ContextPlan) -> BTreeSet<String> {
     let is_item =
         |row: &&PlannedItem| row.source != Source::Synthetic || is_demanded(&format!("item:{}", row.id));
@@ -33,24 +34,24 @@ fn within(plan: &ContextPlan) -> BTreeSet<String> {
     rows.map(|row| format!("{}{}", if row.kind.is_document() { "rag:" } else { "item:" }, row.id)).collect()
 }
 
-/// Whether results of the open exchange are sent without their middle (rule S7).
+/// Returns true if results of the open exchange are sent without their middle (rule S7).
 fn is_clipped(plan: &ContextPlan) -> bool {
     plan.notices
         .iter()
         .any(|notice| notice.rule() == "S7" && notice.text.starts_with("the middle is cut out"))
 }
 
-/// One budget in so many is planned at between the edges of steps.
+/// Distance of the sampled budgets between the edges of steps.
 const EVERY: usize = 15;
 
-/// Ids of the items that are in from one budget to another.
+/// The ids of the items that are included from one budget to another.
 struct Run {
     from: u64,
     to: u64,
     ids: BTreeSet<String>,
 }
 
-/// The plans of every budget, by what is in.
+/// The included items at every budget.
 struct Brute(Vec<Run>);
 
 impl Brute {
@@ -61,7 +62,7 @@ impl Brute {
             manager.build_plan(&request.clone().with_limits(limits)).unwrap()
         };
         let minimum = within(&plan(1));
-        // E1: where results are clipped nothing but the minimum is taken to be in, but for the present plan.
+        // With clipped results only the minimum counts as included, except in the present plan (rule E1).
         let at = |budget: u64| {
             let plan = plan(budget);
             if is_clipped(&plan) && limits.prompt_budget != Some(budget) {
@@ -73,7 +74,7 @@ impl Brute {
         let budgets: BTreeSet<u64> = if generate::is_full() {
             (1..=MOST).collect()
         } else {
-            // The map's steps say where to look, not what is found there.
+            // The steps of the map are used only to choose the budgets to plan at, not as a result.
             let within_limits = request.clone().with_limits(limits);
             let map = manager.explainer(&within_limits).budget_map(usize::MAX).unwrap();
             let edges = map.steps.iter().flat_map(|step| [step.from, step.to]);
@@ -89,7 +90,8 @@ impl Brute {
         Self(runs)
     }
 
-    /// Adds a budget, and if other items are in there than at the last one, every change between the two.
+    /// Adds a budget. If its items differ from those of the last one, adds every change between the two as
+    /// well.
     fn extend(runs: &mut Vec<Run>, to: u64, ids: BTreeSet<String>, at: &impl Fn(u64) -> BTreeSet<String>) {
         let Some(last) = runs.last_mut() else { return runs.push(Run { from: to, to, ids }) };
         if last.ids == ids {
@@ -103,7 +105,7 @@ impl Brute {
         }
     }
 
-    /// Gives items other ids, the same one to those that are one.
+    /// Renames the items. Items that get the same name become one.
     fn rename(&mut self, name: impl Fn(&str) -> String) {
         for run in &mut self.0 {
             run.ids = run.ids.iter().map(|id| name(id)).collect();
@@ -114,7 +116,7 @@ impl Brute {
         &self.0[self.0.partition_point(|run| run.to < budget)].ids
     }
 
-    /// What the explanation has to say of an id.
+    /// Checks the explanation of an id against the plans.
     fn agrees(&self, id: &str, budget: u64, got: &Explanation) -> Result<(), String> {
         let is_in = |budget: u64| self.at(budget).contains(id);
         let mut intervals: Vec<Interval> = Vec::new();
@@ -143,7 +145,8 @@ impl Brute {
         let leaves_at = without.filter(|_| is_in(budget)).map(|run| run.to.min(budget - 1));
         let more = intervals.len().saturating_sub(16) as u64;
         intervals.truncate(16);
-        // What a target demands, or what is sent again, may be in at every smaller budget, and go at a larger one.
+        // An item required by the target or sent again may be included at every smaller budget and leave at a
+        // larger one.
         let always = is_in(budget) && leaves_at.is_none() && stays_from == Some(budget);
         let same = got.included == is_in(budget)
             && got.enters_at == enters_at
@@ -162,7 +165,7 @@ impl Brute {
     }
 }
 
-/// The items of a request that have an id of their own.
+/// Returns the items of a request with a unique id.
 fn ids(session: &Session) -> Vec<String> {
     let mut ids: Vec<String> = (0..session.lines.len()).map(|at| format!("item:m{at}")).collect();
     ids.extend((0..session.notes.len()).map(|at| format!("item:n{at}")));
@@ -185,7 +188,7 @@ fn model(at: u8) -> Model {
     }
 }
 
-/// The reason's code and numbers are those that the plan's JSON has for the row.
+/// Checks that the reason's code and numbers equal those of the row in the plan's JSON.
 fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<(), String> {
     const OTHERS: [&str; 14] = [
         "kind",
@@ -205,7 +208,7 @@ fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<()
     ];
     let mut expected = row.as_object().unwrap().clone();
     let reason = expected["reason"].clone();
-    // What a row is may carry an id or a number of its own.
+    // An item's kind may carry an id or a number of its own.
     match expected["kind"].as_str() {
         Some("placeholder_result") => drop(expected.remove("of")),
         Some("summary") => drop(expected.remove("compaction")),
@@ -221,7 +224,7 @@ fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<()
     }
 }
 
-/// Every answer about a session, one by one and all at once, against planning at every budget.
+/// Checks every answer about a session, one by one and all at once, against planning at every budget.
 fn every_answer_agrees(
     manager: &ContextWindowManager,
     session: &Session,
@@ -260,12 +263,12 @@ fn every_answer_agrees(
     Ok(())
 }
 
-/// The number of a model: mostly of one that demands nothing.
+/// Generates the number of a model, usually of one without requirements.
 fn target() -> impl Strategy<Value = u8> {
     prop_oneof![5 => Just(0u8), 1 => Just(1), 2 => Just(2), 1 => Just(3), 1 => Just(4), 1 => Just(5)]
 }
 
-/// A session as it is.
+/// Checks a session without changes.
 fn agrees_as_it_is(mut session: Session, target: u8) -> Result<(), TestCaseError> {
     session.budget = session.budget.min(MOST);
     let (counter, config) = (generate::bytes(), session.config.clone());
@@ -280,25 +283,25 @@ fn agrees_as_it_is(mut session: Session, target: u8) -> Result<(), TestCaseError
 proptest! {
     #![proptest_config(generate::cases(120, 20_000))]
 
-    /// Where several pins or documents compete for little room.
+    /// Several pins or documents compete for little room.
     #[test]
-    fn every_counterfactual_of_a_crowded_prompt_is_what_every_budget_shows(
+    fn counterfactuals_of_crowded_prompts_agree_with_planning_at_every_budget(
         (session, target) in (generate::crowded(), target()),
     ) {
         agrees_as_it_is(session, target)?;
     }
 
-    /// Pinned messages compete, each with the question that it brings.
+    /// Pinned messages compete, each together with its user message.
     #[test]
-    fn counterfactuals_of_pinned_messages_are_those_of_every_budget(
+    fn counterfactuals_of_pinned_messages_agree_with_planning_at_every_budget(
         (session, target) in (generate::pinned(), target()),
     ) {
         agrees_as_it_is(session, target)?;
     }
 
-    /// Where one message of a long conversation is asked about, and most decisions are none of its matter.
+    /// One message of a long conversation is explained, and most decisions do not concern it.
     #[test]
-    fn every_counterfactual_of_a_talk_is_what_every_budget_shows(
+    fn counterfactuals_of_a_long_conversation_agree_with_planning_at_every_budget(
         (session, target) in (generate::talk(), target()),
     ) {
         agrees_as_it_is(session, target)?;
@@ -309,7 +312,7 @@ proptest! {
     #![proptest_config(generate::cases(60, 10_000))]
 
     #[test]
-    fn every_counterfactual_is_what_every_budget_shows(
+    fn counterfactuals_agree_with_planning_at_every_budget(
         session in generate::session(),
         target in target(),
         margin in prop_oneof![4 => Just(1_000u32), 1 => 700u32..1_400],
@@ -322,7 +325,7 @@ proptest! {
         let counter = if estimates { generate::bytes().into_estimate() } else { generate::bytes() };
         let manager = ContextWindowManager::new(model(target), counter, session.config.clone()).unwrap();
         let limits = RequestLimits::prompt_budget(session.budget).with_model_context_len(MOST).with_safety_buffer(0);
-        // Half of the conversations were started fresh, rewound or compacted somewhere.
+        // Half of the conversations were started fresh, rewound or compacted at some point.
         let log = session.log_with(archived_at, |log| match how {
             1 => log.start_fresh(),
             2 => drop(log.rewind_before(format!("m{}", archived_at / 2))),
@@ -334,14 +337,15 @@ proptest! {
         if let Err(difference) = every_answer_agrees(&manager, &session, &request, limits) {
             prop_assert!(false, "{}", difference);
         }
-        // E2: what holds an item's place is enough to make it, no more than that, or all there is.
+        // The items that displace another one free just enough tokens for it, or they are all that can be
+        // freed (rule E2).
         for row in &plan.excluded {
             let id = if row.section == Section::Rag { format!("rag:{}", row.id) } else { format!("item:{}", row.id) };
             let Some(Decision::Excluded(row)) = plan.find(&id) else { continue };
             let ExcludedReason::Budget { room, limited_by } = row.reason else { continue };
             let got = manager.explainer(&request).explain(&id).unwrap();
             let (Some(tokens), true) = (got.tokens, limited_by != LimitedBy::Overflow) else { continue };
-            // Only pins make room for a pin where pins may take no more.
+            // If the limit of pins excludes a pin, only other pins can make room for it.
             let counts = |row: &PlannedItem| limited_by != LimitedBy::PinsLimit || row.section == Section::SystemPinned;
             let may_go = |row: &&PlannedItem| row.reason != IncludedReason::Required && counts(row);
             let cost = |id: &ItemId| plan.included.iter().filter(may_go).find(|row| row.id == *id).unwrap().token_estimate.tokens;
@@ -354,7 +358,7 @@ proptest! {
     }
 }
 
-/// A row of the plan has one number: the one that its explanation has too, by any of its names.
+/// A row of the plan has one token count, and its explanation has the same under each of its names.
 #[test]
 fn a_run_is_explained_with_the_tokens_of_its_row() {
     let turn = |at: usize| [Message::user("q".repeat(20 + at)), Message::assistant("a".repeat(30 + at))];
@@ -378,13 +382,13 @@ fn a_run_is_explained_with_the_tokens_of_its_row() {
     assert!(said.contains(&format!("this run needs {tokens}\n")), "{said}");
     let all = explainer.explain_all().unwrap();
     assert_eq!(all.iter().find(|one| one.first_id.is_some()), Some(&named));
-    // One message of it is a message.
+    // One message of the run is explained as a message.
     assert_eq!(explainer.explain("m1").unwrap().run_tokens, None);
     assert!(explainer.explain("m0..m1").is_err());
 }
 
 #[test]
-fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
+fn unknown_id_is_an_error_with_a_hint() {
     let session =
         context_window::Conversation::from([context_window::Message::user("Who paid?").with_id("question")]);
     let manager =
@@ -393,7 +397,7 @@ fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
     insta::assert_snapshot!(error, @"no item has the id `qestion`; expected the id of a message, note, document or system text; did you mean `question`?");
 }
 
-/// All ids of a small request against brute force.
+/// Checks all ids of a small request against brute force.
 fn agrees(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64, ids: &[&str]) {
     let limits = RequestLimits::prompt_budget(budget).with_model_context_len(MOST).with_safety_buffer(0);
     let request = request.clone().with_limits(limits);
@@ -403,7 +407,7 @@ fn agrees(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64
     }
 }
 
-/// All answers at once: they share what the walk through the conversation meets.
+/// Checks all answers at once: they share the state of one walk through the conversation.
 fn all_agree(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64) {
     let limits = RequestLimits::prompt_budget(budget).with_model_context_len(MOST).with_safety_buffer(0);
     let request = request.clone().with_limits(limits);
@@ -416,10 +420,10 @@ fn all_agree(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: 
     }
 }
 
-/// What is larger than every budget ends the walk: its question stays out where nothing newer of its turn is there to be
-/// kept, and comes in where there is.
+/// An item larger than every budget ends the walk. Its user message is included only if a newer part of its
+/// turn is.
 #[test]
-fn nothing_comes_in_before_what_fits_no_budget() {
+fn nothing_older_than_an_item_too_large_for_every_budget_is_included() {
     use context_window::{Conversation, Message};
     let huge = || Message::assistant("x".repeat(2_000));
     let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
@@ -439,15 +443,15 @@ fn nothing_comes_in_before_what_fits_no_budget() {
             messages.into_iter().skip(if turn.len() == 2 { 0 } else { 2 }).chain(turn).chain(end.clone()),
         );
         for budget in [20, 60, 200, 1_400] {
-            // Each message is asked about, and not the run that it would be part of.
+            // Each message is explained by itself, not as part of a run.
             all_agree(&manager, &PlanRequest::new(&log).with_excluded_messages(), budget);
         }
     }
 }
 
-/// Messages that are pinned come in from what is free, between two steps of the walk.
+/// Pinned messages are included from free tokens, between two steps of the walk.
 #[test]
-fn pins_that_come_in_late_are_part_of_every_answer() {
+fn pins_included_late_are_part_of_every_explanation() {
     use context_window::{Conversation, Message, Priority, RagItem};
     let mut config = context_window::Config::default();
     config.sections.pins_limit = 100;
@@ -469,9 +473,9 @@ fn pins_that_come_in_late_are_part_of_every_answer() {
     all_agree(&manager, &request.with_previous(before.anchor()), 400);
 }
 
-/// A call without a result that no budget lets the walk come to is no error: its section has a cap.
+/// A call without a result is no error if no budget lets the walk reach it, because its section has a cap.
 #[test]
-fn what_the_walk_never_reaches_is_never_looked_at() {
+fn unreachable_call_without_result_is_no_error() {
     use context_window::{Conversation, Message, ToolCall, config::Repair};
     let mut config = context_window::Config::default();
     config.sections.conversation.cap = Some(120);
@@ -486,10 +490,10 @@ fn what_the_walk_never_reaches_is_never_looked_at() {
     assert!(manager.explainer(&request).budget_map(50).is_ok());
 }
 
-/// Found by a reader: an older message that comes in later can make the target demand one more, which takes the place of
-/// the one that is asked about.
+/// Regression test: an older message that is included later can make the target require another one, which
+/// displaces the explained one.
 #[test]
-fn what_a_target_demands_can_push_a_message_out_again() {
+fn target_demand_can_exclude_a_message_at_a_larger_budget() {
     let log = context_window::Conversation::from([
         context_window::Message::assistant("a"),
         context_window::Message::user("0123456789"),
@@ -504,9 +508,9 @@ fn what_a_target_demands_can_push_a_message_out_again() {
     }
 }
 
-/// Found by a reader: with a counter that rounds, documents together cost more than each of them.
+/// Regression test: with a counter that rounds, documents together cost more than the sum of their counts.
 #[test]
-fn what_documents_cost_together_is_known_to_every_answer() {
+fn explanations_use_the_joint_count_of_documents() {
     let counter = context_window::TokenCounter::from_fn("quarters", |text| {
         Ok::<_, std::fmt::Error>(text.len() as u64 / 4)
     });
@@ -522,7 +526,8 @@ fn what_documents_cost_together_is_known_to_every_answer() {
     }
 }
 
-/// Of two documents with one id, the one that competes goes by it; the other one repeats it at every budget.
+/// Of two documents with one id, the one with the higher score is explained. The other one is a repeat at
+/// every budget.
 #[test]
 fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
     let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
@@ -549,10 +554,10 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
     }
 }
 
-/// Found by a full run: where the documents of the last prompt have to be given up, another one may come first, and what
-/// repeated it is identified by its text.
+/// Regression test: if the documents of the last prompt are given up, another one may come first. Its repeat
+/// is identified by its text.
 #[test]
-fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
+fn duplicate_may_be_included_if_the_last_documents_are_given_up() {
     let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
     let log = context_window::Conversation::from([context_window::Message::user("x".repeat(31))]);
     let anchor = json!({"live": "m0", "rag": ["d2"]});

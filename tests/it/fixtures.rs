@@ -1,5 +1,5 @@
-//! A folder of small sessions: session in, report and JSON out; errors are snapshotted too. Every fixture names the rules
-//! it shows, and every plan in the loop keeps the laws.
+//! Snapshots of small sessions: each fixture gives a report and JSON, or an error. Every fixture names the
+//! rules it shows, and every plan fulfils the general laws.
 
 use crate::support::laws::{self, Case};
 use context_window::{Config, ContextWindowManager, Model, TokenCounter, WireFormat, render};
@@ -13,20 +13,20 @@ use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 #[serde(deny_unknown_fields)]
 struct Fixture {
     rules: Vec<String>,
-    /// Numbered behaviours of such systems that it shows.
+    /// Numbers of the required behaviours that it shows.
     #[serde(default)]
     behaviours: Vec<u32>,
     why: String,
-    /// The session, or a text that is none.
+    /// The session, or text that is not a session.
     session: Option<Box<RawValue>>,
     text: Option<String>,
     budget: Option<u64>,
     #[serde(default)]
     config: String,
     counter: Option<String>,
-    /// The wire format that the body is shown in, and that the plan is made for.
+    /// The wire format of the plan and of the body in the snapshot.
     body: Option<String>,
-    /// How many turns are completed and planned again.
+    /// Number of turns that are completed and planned again.
     #[serde(default)]
     turns: u32,
 }
@@ -142,8 +142,8 @@ fn every_rule_has_a_fixture() {
     assert!(unknown.is_empty(), "docs/rules.md does not know {unknown:?}");
 }
 
-/// Required behaviours of planning, by their number in `behaviours` of a fixture, that tests other than fixtures hold: words
-/// of the test's name or comment.
+/// Required behaviours of planning, by their number in `behaviours` of a fixture, that other tests check.
+/// Each is found by words of the test's name or comment.
 const IN_TESTS: [(u32, &str); 18] = [
     (1, "the_budget_never_wraps"),
     (2, "missing_figures_fall_back_and_the_source_is_named"),
@@ -160,7 +160,7 @@ const IN_TESTS: [(u32, &str); 18] = [
     (17, "placeholder results depend on the call alone"),
     (25, "Planning reads and never writes"),
     (26, "the lifetimes of a clone fall independently"),
-    (29, "errors_say_where_what_and_what_is_allowed"),
+    (29, "errors_name_place_value_and_allowed_values"),
     (39, "both_unit_systems_give_one_context_size"),
     (67, "one record a plan, with numbers and without a word of the prompt"),
 ];

@@ -1,9 +1,9 @@
-//! What a row is travels as data: ids that look like ours change nothing.
+//! The kind of a row is data: an id that looks like a generated one changes nothing.
 
 use context_window::{ContextWindowManager, ItemKind, RequestLimits, plan::Decision};
 use context_window_formats::Session;
 
-/// The session of one of the fixtures.
+/// Reads the session of a fixture.
 fn fixture(name: &str) -> Session {
     let path = crate::support::root().join(format!("tests/fixtures/{name}.json"));
     let fixture: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -29,7 +29,7 @@ fn the_placeholder_result_of_a_message_named_bridge_has_an_answer() {
         (answer.enters_at, answer.leaves_at, &answer.intervals),
         (of_its_call.enters_at, of_its_call.leaves_at, &of_its_call.intervals)
     );
-    // And planning agrees: it is there down to where the answer says.
+    // Planning confirms it: the item is included down to the stated budget.
     let holds = |budget: u64| {
         let plan =
             manager().build_plan(&request.clone().with_limits(RequestLimits::prompt_budget(budget))).unwrap();

@@ -1,4 +1,5 @@
-//! What joins the head of a conversation after its prompt was sent goes to the end, and the prompt only grows (rule S12).
+//! Tools and instructions added after the first prompt go to the end, so that the prompt only grows (rule
+//! S12).
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits,
@@ -21,7 +22,7 @@ fn body(plan: &ContextPlan) -> Value {
     }
 }
 
-/// The parts of a body in their order, the head first.
+/// Returns the parts of a body in order, tools and system text first.
 fn pieces(plan: &ContextPlan) -> Vec<String> {
     let body = body(plan);
     let mut pieces: Vec<String> =
@@ -63,7 +64,7 @@ impl Talk {
         self.manager.build_plan(&request.with_state("clock", format!("{} o'clock", self.steps / 2))).unwrap()
     }
 
-    /// A step of the tool loop, with a thought.
+    /// Adds a step of the tool loop with reasoning.
     fn step(&mut self) -> ContextPlan {
         let plan = self.plan();
         let id = format!("c{}", self.steps);
@@ -86,7 +87,7 @@ impl Talk {
 const CHECKING: [&str; 3] = ["claude-fable-5-2", "claude-opus-5-5", "gpt-6.2-astra"];
 
 #[test]
-fn prompts_only_grow_while_tools_and_instructions_join() {
+fn prompts_only_grow_when_tools_and_instructions_are_added() {
     for model in CHECKING {
         let mut talk = Talk::new(model);
         let mut plans = vec![talk.step(), talk.step()];
@@ -117,7 +118,7 @@ fn prompts_only_grow_while_tools_and_instructions_join() {
 }
 
 #[test]
-fn they_stand_in_the_form_of_the_provider() {
+fn late_items_have_the_form_of_the_provider() {
     let mut talk = Talk::new("claude-fable-5-2");
     talk.step();
     talk.tools.push(tool("dig"));
@@ -147,9 +148,10 @@ fn they_stand_in_the_form_of_the_provider() {
     assert!(plan.headers.is_empty());
 }
 
-/// A tool that changed or is gone cannot be sent as it was: all stand before the messages again, once, and the notice names them.
+/// A tool that changed or is gone cannot be sent as before. All tools are declared once before the messages
+/// again, and the notice names them.
 #[test]
-fn a_tool_that_changed_is_declared_anew() {
+fn changed_tool_is_declared_again() {
     for model in CHECKING {
         let mut talk = Talk::new(model);
         talk.step();
@@ -166,9 +168,9 @@ fn a_tool_that_changed_is_declared_anew() {
     }
 }
 
-/// A late tool that is gone is not offered any more.
+/// A removed late tool is no longer offered.
 #[test]
-fn a_late_tool_that_is_gone_is_not_sent() {
+fn removed_late_tool_is_not_sent() {
     for model in CHECKING {
         let mut talk = Talk::new(model);
         talk.step();
@@ -179,14 +181,15 @@ fn a_late_tool_that_is_gone_is_not_sent() {
         let plan = talk.plan();
         let text = body(&plan).to_string();
         assert_eq!((text.matches("What dig").count(), text.matches("What ask").count()), (0, 1), "{model}");
-        // The first thought was made before the tool came.
+        // The first reasoning was made before the tool was added.
         assert_eq!(plan.thoughts.sent, 1, "{model}: {:?}", plan.thoughts);
     }
 }
 
 #[test]
-fn elsewhere_they_join_the_head() {
-    // A target that takes instructions in one place, one whose documents do not stay, and a model that was switched to.
+fn other_models_get_late_items_at_the_start() {
+    // A target that accepts instructions in one place only, one without retained documents, and a model that
+    // was switched to.
     for model in ["gpt-4o", "claude-sonnet-4-5", "mistral-large-2512"] {
         let mut talk = Talk::new(model);
         talk.step();
@@ -206,13 +209,13 @@ fn elsewhere_they_join_the_head() {
     let plan = talk.plan();
     assert_eq!(body(&plan)["tools"].as_array().unwrap().len(), 2);
     assert_eq!(body(&plan).to_string().matches("What dig does.").count(), 1);
-    // And back: it goes on from the prompt before only if that was its own.
+    // After switching back, the prompt continues from the one before only if that was for the same model.
     talk.manager = manager_for("claude-fable-5-2", &Config::default());
     assert_eq!(talk.plan().thoughts.sent, 2);
 }
 
 #[test]
-fn a_log_that_is_opened_again_knows_them() {
+fn reopened_log_keeps_late_items() {
     let path = std::env::temp_dir().join(format!("context-window-{}-late.log", std::process::id()));
     drop(std::fs::remove_file(&path));
     let mut talk = Talk::new("claude-opus-5-5");
@@ -230,9 +233,9 @@ fn a_log_that_is_opened_again_knows_them() {
     assert!(pieces(&next).starts_with(&pieces(&plan)));
 }
 
-/// Where a cut takes them they are sent again: no tool and no instruction is ever missing, and none is there twice.
+/// Late items removed by a window cut are sent again: no tool and no instruction is ever missing or repeated.
 #[test]
-fn a_cut_loses_none_of_them() {
+fn window_cut_keeps_late_items() {
     for model in CHECKING {
         let mut config = Config::default();
         config.rag.placement = Placement::WithQuestion;
@@ -258,9 +261,9 @@ fn a_cut_loses_none_of_them() {
     }
 }
 
-/// What stands stays where it is, whatever the log ends with; only what is new is then declared in the head.
+/// Sent items keep their positions for every end of the log. Only new items are then declared at the start.
 #[test]
-fn what_stands_stays_where_nothing_can_be_added() {
+fn late_items_stay_if_nothing_can_be_added() {
     for model in CHECKING {
         let mut talk = Talk::new(model);
         talk.step();
@@ -280,9 +283,9 @@ fn what_stands_stays_where_nothing_can_be_added() {
     }
 }
 
-/// A caller whose log does not remember prompts has everything in the head.
+/// If the log has no record of prompts, everything is declared at the start.
 #[test]
-fn a_caller_with_nothing_but_anchors_has_it_in_the_head() {
+fn caller_with_only_anchors_gets_late_items_at_the_start() {
     let manager = manager_for("claude-fable-5-2", &Config::default());
     let mut log = Conversation::from([Message::system("Be brief."), Message::user("Where is it?")]);
     let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();
@@ -293,7 +296,7 @@ fn a_caller_with_nothing_but_anchors_has_it_in_the_head() {
     assert!(plan.included.iter().position(|row| row.id == "rules").is_some_and(|at| at <= 1));
 }
 
-/// Tools that another provider runs are no addition.
+/// Tools hosted by another provider add nothing.
 #[test]
 fn a_foreign_tool_adds_nothing() {
     for model in CHECKING {

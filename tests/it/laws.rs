@@ -1,4 +1,4 @@
-//! Laws as properties over generated sessions, broken ones too. `FULL=1` runs many more cases.
+//! Properties of plans over generated sessions, including broken ones. `FULL=1` runs many more cases.
 
 use crate::support::{
     generate::{self, Session},
@@ -15,7 +15,7 @@ use context_window::{
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::{cell::Cell, collections::BTreeSet};
 
-/// A session with its log, manager and plan, with which most laws begin.
+/// A session with its log, manager and plan, the input of most properties.
 struct Planned<'a> {
     session: &'a Session,
     log: &'a Conversation,
@@ -28,7 +28,7 @@ impl Planned<'_> {
         self.session.request(self.log)
     }
 
-    /// Checks the laws of every plan, each of which plans at most the same request again.
+    /// Checks the properties of every plan. Each plans the same request at most once more.
     fn check_laws(&self) -> Result<(), TestCaseError> {
         let case = Case {
             manager: self.manager,
@@ -57,7 +57,7 @@ fn plan(
     manager.build_plan(&session.request(log)).map_err(|error| TestCaseError::fail(error.to_string()))
 }
 
-/// Everything that can be seen of a log: what was said, what happened, and what is made of it.
+/// Formats everything visible in a log: its messages, its events, and the state derived from them.
 fn seen(log: &Conversation) -> String {
     let entries = log.entries().map(|entry| match entry {
         Entry::Message(message) => format!("{message:?}"),
@@ -70,7 +70,7 @@ fn seen(log: &Conversation) -> String {
     all.join("\n")
 }
 
-/// The ids of what is in.
+/// Returns the ids of the included items of a section.
 fn ids(plan: &ContextPlan, section: Section) -> Vec<String> {
     plan.included.iter().filter(|row| row.section == section).map(|row| row.id.to_string()).collect()
 }
@@ -78,32 +78,32 @@ fn ids(plan: &ContextPlan, section: Section) -> Vec<String> {
 proptest! {
     #![proptest_config(generate::cases(3_000, 40_000))]
 
-    /// Each session is generated and planned once for all laws that begin with its plan.
+    /// Each session is generated and planned once for all properties that begin with its plan.
     #[test]
     fn every_law_holds_for_every_plan(session in generate::session(), order in 0usize..720) {
         let (log, manager) = (session.log(), session.manager());
-        // Before anything else plans this log: later plans are compared with the first one.
+        // Before any other plan of this log: later plans are compared with the first one.
         let unseen = seen(&log);
         let plan = plan(&session, &log, &manager)?;
         let planned = Planned { session: &session, log: &log, manager: &manager, plan: &plan };
         planning_changes_nothing(&planned, &unseen)?;
-        // This plans the log again, after another planner has: the same plan as the first one, of a log that
-        // nobody had planned.
+        // This plans the log again after another planner has. The plan equals the first one, which was made
+        // from a log without earlier plans.
         planned.check_laws()?;
         shuffled_documents_change_nothing(&planned, order)?;
-        ttl_falls_only_for_what_was_included(&planned)?;
+        check_ttl_falls_only_for_included_items(&planned)?;
         unlimited_pins_are_in(&planned)?;
         repair_is_idempotent(&planned)?;
         a_plan_from_its_own_anchor_settles(&planned)?;
     }
 
-    /// Laws of sessions that are changed before they are planned: each session is generated once for all of
+    /// Properties of sessions that are changed before planning. Each session is generated once for all of
     /// them.
     #[test]
     fn every_law_holds_for_changed_sessions(session in generate::session(), rough in prop::bool::ANY, more in 0u64..300) {
         every_law_holds_with_estimates_too(&session, rough)?;
         prefix_fill_is_monotone(session.clone(), more)?;
-        what_was_asked_about_is_gone_the_next_turn(session)?;
+        check_asked_item_is_gone_next_turn(session)?;
     }
 }
 
@@ -115,11 +115,11 @@ fn every_law_holds_with_estimates_too(session: &Session, rough: bool) -> Result<
     Ok(())
 }
 
-/// S8, O3: the order in which documents come in says nothing.
+/// The order of the supplied documents has no effect (rules S8, O3).
 fn shuffled_documents_change_nothing(planned: &Planned<'_>, order: usize) -> Result<(), TestCaseError> {
     let mut documents = planned.session.documents();
     if documents.len() < 2 {
-        // In its one order it is planned twice by the laws of each plan.
+        // The one order is already planned twice by the general properties.
         return Ok(());
     }
     let mut order = order;
@@ -132,8 +132,8 @@ fn shuffled_documents_change_nothing(planned: &Planned<'_>, order: usize) -> Res
     Ok(())
 }
 
-/// S8: with `fill = "prefix"` a larger RAG budget never loses an item (shares of RAG alone, so that the budget is
-/// its budget; per-source limits pass items over, so they are off).
+/// With `fill = "prefix"` a larger RAG budget never loses an item (rule S8). Only RAG has a share, so that
+/// the budget is its budget. Per-source limits skip items, so they are off.
 fn prefix_fill_is_monotone(mut session: Session, more: u64) -> Result<(), TestCaseError> {
     session.config.rag.fill = RagFill::Prefix;
     session.config.rag.max_source_tokens = None;
@@ -147,10 +147,11 @@ fn prefix_fill_is_monotone(mut session: Session, more: u64) -> Result<(), TestCa
     Ok(())
 }
 
-/// Planning reads and never writes, and the lifetimes of a clone fall independently. What messages remember
-/// (their counts, their stubs) is not seen from outside, so later plans tell: here of a planner that counts
-/// otherwise, beside the plan of a log that nobody planned before, and in the laws of each plan of the same
-/// planner. `before` is all that could be seen of the log before its plan.
+/// Planning reads and never writes, and the lifetimes of a clone fall independently.
+///
+/// The cached counts and stubs of messages are not visible, so later plans are compared instead: those of a
+/// planner with another counter, against a log without earlier plans, and those of the same planner in the
+/// general properties. `before` is everything that was visible in the log before its plan.
 fn planning_changes_nothing(planned: &Planned<'_>, before: &str) -> Result<(), TestCaseError> {
     let Planned { session, log, plan: first, .. } = *planned;
     let mut clone = log.clone();
@@ -166,8 +167,8 @@ fn planning_changes_nothing(planned: &Planned<'_>, before: &str) -> Result<(), T
     Ok(())
 }
 
-/// T3: TTL falls by one, only for what the plan included, and never below nothing.
-fn ttl_falls_only_for_what_was_included(planned: &Planned<'_>) -> Result<(), TestCaseError> {
+/// A TTL decreases by one, only for included items, and never below zero (rule T3).
+fn check_ttl_falls_only_for_included_items(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     let Planned { session, log, manager, plan: before } = *planned;
     let mut log = log.clone();
     log.complete_turn(before);
@@ -186,8 +187,8 @@ fn ttl_falls_only_for_what_was_included(planned: &Planned<'_>) -> Result<(), Tes
     Ok(())
 }
 
-/// T2: under `ask` an expired item stays exactly one more turn: what was asked about is gone the next one.
-fn what_was_asked_about_is_gone_the_next_turn(mut session: Session) -> Result<(), TestCaseError> {
+/// Under `ask`, an expired item stays exactly one more turn and is gone in the next one (rule T2).
+fn check_asked_item_is_gone_next_turn(mut session: Session) -> Result<(), TestCaseError> {
     session.config.ttl_policy = TtlPolicy::Ask;
     let mut log = session.log();
     let manager = session.manager();
@@ -214,7 +215,7 @@ fn what_was_asked_about_is_gone_the_next_turn(mut session: Session) -> Result<()
     Ok(())
 }
 
-/// S2: an undroppable pin is in, whatever the budget.
+/// An undroppable pin is included at every budget (rule S2).
 fn unlimited_pins_are_in(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     for (at, (.., ttl)) in planned.session.notes.iter().enumerate() {
         if *ttl == Some(Ttl::Unlimited) {
@@ -225,10 +226,10 @@ fn unlimited_pins_are_in(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// H: planning what was rendered again changes nothing, and a sound history is untouched.
+/// Planning a rendered prompt again changes nothing, and a valid history is unchanged (rules H).
 fn repair_is_idempotent(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     let plan = planned.plan;
-    // The prompt as a log of its own, with all the room it needs; state and documents are messages there.
+    // The prompt as its own log with enough room; state and documents are messages there.
     let log = Conversation::from_iter(plan.messages().iter().cloned());
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
@@ -240,11 +241,12 @@ fn repair_is_idempotent(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// S5: planned again and again from what it left behind, a prompt of an unchanged conversation settles: a window that
-/// grew into what was left over is cut to its low mark, a pin takes another one's room, and then nothing moves.
+/// Planned repeatedly from its own anchor, the prompt of an unchanged conversation settles (rule S5). A
+/// window that grew into free tokens is cut to its low mark, a pin takes another one's room, and then nothing
+/// changes.
 ///
-/// It does not hold for documents of one id under `rag.max_source_tokens`: the anchor names a document by its id, so the
-/// two take turns. Such sessions are left out.
+/// This does not hold for documents of one id under `rag.max_source_tokens`: the anchor names a document by
+/// its id, so the two alternate. Such sessions are skipped.
 fn a_plan_from_its_own_anchor_settles(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     let rag = &planned.session.rag;
     let ids: BTreeSet<&str> = rag.iter().map(|item| item.id).collect();
@@ -258,7 +260,7 @@ fn a_plan_from_its_own_anchor_settles(planned: &Planned<'_>) -> Result<(), TestC
     let mut settled = next(planned.plan);
     let mut anchor = planned.plan.anchor();
     for _ in 1..4 {
-        // From one anchor there is one plan, so nothing moves any more.
+        // The same anchor always gives the same plan, so nothing can change any more.
         if settled.anchor() == anchor && !generate::is_full() {
             break;
         }
@@ -303,7 +305,7 @@ fn synthetic_results_are_stable() {
         Ok(())
     });
     ran.unwrap_or_else(|error| panic!("{error}"));
-    // Without one in three cases there was nothing to be stable.
+    // Guards against a vacuous test: one case in three has to compare a result.
     assert!(compared.get() >= 1_000, "{} made-up results were compared", compared.get());
 }
 
@@ -318,9 +320,10 @@ fn ties_fall_to_the_id() {
     assert_eq!(ids(&plan, Section::Rag), ["a", "b", "c", "d"]);
 }
 
-/// Not a law: with backfill a larger budget may lose a document (sizes 6, 3, 2 by rank: 5 takes 3 + 2, 6 takes 6).
+/// A property that does not hold: with backfill a larger budget may lose a document. With sizes 6, 3, 2 by
+/// rank, a budget of 5 takes 3 + 2 and a budget of 6 takes 6.
 #[test]
-fn backfill_is_not_monotone_and_says_so() {
+fn non_monotone_backfill_is_reported() {
     let log = Conversation::new();
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
@@ -357,10 +360,10 @@ fn the_live_question_is_in_even_when_it_alone_is_over_the_budget() {
     assert_eq!(plan.overflow.unwrap().tokens, 3 + 7 + 500 - 100);
 }
 
-/// Found by a full run: a pin that follows the live question ends the merge of state into it, and a pin after it in the
-/// order spent that saving all the same.
+/// Regression test: a pin after the live user message ends the merge of state into it. A later pin spent the
+/// tokens of that merge nevertheless.
 #[test]
-fn what_merging_saves_is_spent_once_at_any_budget() {
+fn merge_savings_are_spent_once_at_any_budget() {
     let life = |pin| generate::Life { pin, ttl: None };
     let line =
         |role, size, pin| generate::Line { role, size, calls: Vec::new(), answers: None, life: life(pin) };
@@ -388,9 +391,10 @@ fn what_merging_saves_is_spent_once_at_any_budget() {
 proptest! {
     #![proptest_config(generate::cases(3_000, 40_000))]
 
-    /// S6: every change that an overflow names makes it fit, and the budget it asks for is exact to one token.
+    /// Every remedy of an overflow makes the prompt fit, and the proposed budget is exact to one token (rule
+    /// S6).
     #[test]
-    fn what_an_overflow_proposes_helps(
+    fn proposed_overflow_remedies_help(
         mut session in generate::session(), tight in 1u64..200, margin in prop_oneof![Just(1_000u32), 500u32..=2_000],
     ) {
         session.budget = tight;
@@ -399,7 +403,8 @@ proptest! {
         let Some(overflow) = &plan.overflow else { return Ok(()) };
         prop_assert_eq!(overflow.tokens, plan.estimated_tokens_total.tokens - tight);
         if margin == 1_000 && session.config.conversation.tool_results != context_window::config::ToolResults::Clip {
-            // The conflicting set is too much, no smaller one is, and without any one of its members it fits.
+            // The conflicting set is too large, no smaller set is, and without any one of its members the
+            // rest fits.
             let sizes: Vec<u64> = plan.included.iter().map(|row| row.token_estimate.tokens).collect();
             let beside = plan.estimated_tokens_total.tokens - sizes.iter().sum::<u64>().min(plan.estimated_tokens_total.tokens);
             if plan.overhead.iter().all(|line| line.tokens > 0) {
@@ -418,7 +423,7 @@ proptest! {
                 }
             }
         }
-        // Planning again confirms each of them, and says what then is in.
+        // Planning again confirms each remedy and reports the items then included.
         let confirmed = session.manager().explainer(&session.request(&session.log())).remedies().unwrap();
         prop_assert_eq!(confirmed.iter().map(|confirmed| &confirmed.remedy).collect::<Vec<_>>(), overflow.remedies.iter().collect::<Vec<_>>());
         prop_assert!(confirmed.iter().all(|one| one.estimated_tokens_total.tokens <= one.prompt_budget));
@@ -456,8 +461,8 @@ proptest! {
     }
 }
 
-/// Found by a full run: a window that is in by a pin alone left no start, so that every second plan found it anew and let
-/// the conversation pay for the pin.
+/// Regression test: a window included through a pin alone had no start. Every second plan found it again and
+/// charged the pin to the conversation.
 #[test]
 fn a_window_in_by_its_pins_alone_settles() {
     let life = |pin, ttl| generate::Life { pin, ttl };
@@ -499,7 +504,7 @@ fn a_window_in_by_its_pins_alone_settles() {
 }
 
 #[test]
-fn a_lower_completion_helps_where_it_is_proposed() {
+fn proposed_lower_completion_helps() {
     let log = Conversation::from([Message::user("x".repeat(300))]);
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
@@ -525,7 +530,8 @@ fn a_lower_completion_helps_where_it_is_proposed() {
     assert!(fits(*to) && !fits(*to + 1));
 }
 
-/// A target without a wire format: nothing but the texts is priced, and priming, roles and merges cost and save nothing.
+/// A target without a wire format: only texts are counted. Priming, roles and merges neither cost nor save
+/// tokens.
 #[test]
 fn the_plain_wire_format_prices_texts_alone() {
     let mut model = Model::custom("plain");
@@ -547,7 +553,7 @@ fn the_plain_wire_format_prices_texts_alone() {
 proptest! {
     #![proptest_config(generate::cases(500, 20_000))]
 
-    /// N4: what is said of what was not counted is never less than counting it says.
+    /// An upper bound for an uncounted item is never less than its count (rule N4).
     #[test]
     fn a_bound_is_never_less_than_the_count(session in generate::session()) {
         let log = session.log();
@@ -562,10 +568,10 @@ proptest! {
         }
     }
 
-    /// O2: with a row for each message the same messages are out, each for the reason of its run; exact counts add up, and
-    /// nothing else differs.
+    /// With a row for each message, the same messages are excluded, each for the reason of its run. Exact
+    /// counts sum to those of the runs, and nothing else differs (rule O2).
     #[test]
-    fn rows_of_single_messages_are_the_runs(session in generate::session()) {
+    fn rows_of_single_messages_match_the_runs(session in generate::session()) {
         let log = session.log();
         let manager = ContextWindowManager::new(Model::custom("test"), context_window::TokenCounter::bytes(), session.config.clone()).unwrap();
         let request = session.request(&log).with_excluded_counts();
@@ -588,10 +594,10 @@ proptest! {
         prop_assert_eq!(same, runs);
     }
 
-    /// O3: what a conversation remembers beside its log, hashes of rows among it, changes nothing: plans and anchors are those of
-    /// the same log read from its events.
+    /// Data that a conversation remembers in addition to its log, such as row hashes, change nothing (rule
+    /// O3): plans and anchors equal those of the same log read from its events.
     #[test]
-    fn what_is_remembered_changes_no_plan(session in generate::session(), turns in 1usize..5, stays in prop::bool::ANY) {
+    fn remembered_hashes_change_no_plan(session in generate::session(), turns in 1usize..5, stays in prop::bool::ANY) {
         let mut log = session.log();
         let model = if stays { Model::named("claude-fable-5-1").unwrap() } else { Model::custom("test") };
         let manager = ContextWindowManager::new(model, context_window::TokenCounter::bytes(), session.config.clone()).unwrap();

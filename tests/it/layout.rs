@@ -1,4 +1,4 @@
-//! The house itself: rooms that depend one way, files of one noun.
+//! Structure of the source tree: modules depend on each other in one direction, and files stay small.
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -18,19 +18,19 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// What is outside of tests: everything before `#[cfg(test)]` or `#[cfg(all(test`.
+/// Returns the code outside tests: everything before `#[cfg(test)]` or `#[cfg(all(test`.
 fn code(text: &str) -> &str {
     let end = text.find("#[cfg(test)]").or_else(|| text.find("#[cfg(all(test")).unwrap_or(text.len());
     &text[..end]
 }
 
-/// Every module of a crate: its path, and its code.
+/// Every module of a crate by its path, with its code.
 struct House {
     modules: BTreeMap<Vec<String>, String>,
 }
 
 impl House {
-    /// Reads the modules below a folder whose first file has this name.
+    /// Reads the modules below a folder with this root file.
     fn read(root: &Path, first: &str) -> Self {
         let mut modules = BTreeMap::new();
         for file in files(root) {
@@ -48,7 +48,7 @@ impl House {
         Self { modules }
     }
 
-    /// The children of a module in the order of their `mod` lines, which is the order of the layers.
+    /// Returns the children of a module in the order of their `mod` lines, which is the order of the layers.
     fn children(&self, path: &[String]) -> Vec<String> {
         let lines = self.modules[path].lines();
         let names = lines.filter_map(|line| {
@@ -58,7 +58,7 @@ impl House {
         names.collect()
     }
 
-    /// The module that a path from the root ends in, through re-exports of its parents.
+    /// Returns the module at the end of a path from the root, through re-exports of its parents.
     fn resolve(&self, path: &[String]) -> Vec<String> {
         let mut at = Vec::new();
         for name in path {
@@ -69,7 +69,7 @@ impl House {
                 continue;
             }
             let Some(code) = self.modules.get(&at) else { break };
-            // A name of the module itself, unless it takes it from one of its children.
+            // The name belongs to the module itself, unless it is re-exported from a child.
             let from = uses(code).into_iter().find(|used| used.len() > 1 && used.last() == Some(name));
             if let Some(child) = from.and_then(|used| used.first().cloned()) {
                 next = at.clone();
@@ -83,7 +83,7 @@ impl House {
         at
     }
 
-    /// The modules that a module uses, outside of tests.
+    /// Returns the modules that a module uses outside tests.
     fn used_by(&self, path: &[String]) -> BTreeSet<Vec<String>> {
         let mut found = BTreeSet::new();
         for used in paths(&self.modules[path]) {
@@ -103,12 +103,12 @@ impl House {
         found
     }
 
-    /// Every use of a module by one that is declared before it, as text; and how many uses were looked at.
+    /// Returns every use of a module by one declared before it, as text, and the number of uses checked.
     fn backward(&self) -> (Vec<String>, usize) {
         let (mut wrong, mut looked_at) = (Vec::new(), 0);
         for path in self.modules.keys() {
             for used in self.used_by(path) {
-                // The first part in which they differ: two children of one module.
+                // The first part in which the paths differ: two children of one module.
                 let common = path.iter().zip(&used).take_while(|(a, b)| a == b).count();
                 let (Some(own), Some(other)) = (path.get(common), used.get(common)) else { continue };
                 looked_at += 1;
@@ -123,7 +123,7 @@ impl House {
     }
 }
 
-/// What `use` lines of a module name, each path in its parts.
+/// Returns the paths in the `use` lines of a module, each split into its parts.
 fn uses(code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for line in code.split(';') {
@@ -136,7 +136,7 @@ fn uses(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Paths that begin with `crate` or `super`, in `use` lines and elsewhere.
+/// Returns the paths that begin with `crate` or `super`, in `use` lines and in code.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let lines: String = code
         .lines()
@@ -156,7 +156,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// One `use` tree, or one path, in its parts.
+/// Collects the paths of one `use` tree, or one path, split into their parts.
 fn tree(text: &str, before: &[String], found: &mut Vec<Vec<String>>) {
     let text = text.trim_start();
     if let Some(inner) = text.strip_prefix('{') {
@@ -192,7 +192,7 @@ fn tree(text: &str, before: &[String], found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// Between crates the compiler holds the order; inside of one, this test does.
+/// The compiler enforces the order of crates. This test enforces the order of modules inside a crate.
 #[test]
 fn modules_use_only_those_declared_before_them() {
     let crates = [
@@ -214,8 +214,8 @@ fn modules_use_only_those_declared_before_them() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Ids and rows are compared and looked up, never read for their parts: an id may hold any character. These places read a
-/// form that a person writes or a file has.
+/// Ids and rows are compared and looked up, never parsed, because an id may hold any character. The listed
+/// files parse forms that a person writes or a file contains.
 #[test]
 fn ids_are_not_read_for_their_parts() {
     let borders = [
@@ -319,14 +319,15 @@ fn no_file_is_over_500_lines_of_code() {
     }
 }
 
-/// A stranger reads `ls src` first.
+/// New readers look at `ls src` first, so it has few entries.
 #[test]
 fn the_first_folder_is_short() {
     let entries = std::fs::read_dir(crate::support::root().join("src")).unwrap().count();
     assert!(entries <= 20, "{entries} entries in src");
 }
 
-/// Selection rests on ids, order and costs. Fields keep texts away from it; this keeps it from asking for more.
+/// Selection uses ids, order and costs only. Private fields hide the texts from it, and this test keeps it
+/// from naming the types that hold texts.
 #[test]
 fn selection_names_nothing_that_holds_a_text() {
     let mut looked_at = 0;

@@ -1,5 +1,5 @@
-//! Every test that sees the crate from outside, in one binary: it is linked once. A module a subject; a name
-//! before `::` runs one of them: `cargo test --all-features --test it laws::`.
+//! All tests from outside the crate in one binary, so that it is linked once. Each module has one subject.
+//! Its name with `::` selects its tests: `cargo test --all-features --test it laws::`.
 #![allow(
     clippy::pedantic,
     clippy::unwrap_used,
@@ -45,6 +45,7 @@ mod models;
 mod oracle;
 mod pins;
 mod prefix;
+mod prose;
 mod providers;
 #[cfg(feature = "openai")]
 mod real_compactions;

@@ -1,4 +1,5 @@
-//! Images, documents, sound and video in plans: what they count (rule N3), and tool results that hold them (rule S7).
+//! Images, documents, sound and video in plans: their counts (rule N3), and tool results with media (rule
+//! S7).
 
 use crate::support::media::{base64, mp4, pdf, png, wav};
 use context_window::tokens::Certainty;
@@ -22,7 +23,7 @@ fn picture(width: u32, height: u32) -> Value {
     json!({"type": "image_url", "image_url": {"url": url}})
 }
 
-/// The tokens of a question with these parts beyond those of the question alone.
+/// Returns the additional tokens of a question with these parts, compared with the question alone.
 fn cost(model: &str, parts: &[Value]) -> (u64, Certainty) {
     let text = json!({"type": "text", "text": "What is this?"});
     let question = |parts: &[Value]| {
@@ -41,9 +42,9 @@ fn ten_icons_cost_ten_times_the_smallest_image() {
 }
 
 #[test]
-fn a_large_image_costs_what_the_model_sees_of_it() {
+fn large_image_costs_its_downscaled_size() {
     let (tokens, _) = cost("claude-opus-4-8", &[picture(9_000, 5_000)]);
-    // Two tokens stand around a block.
+    // The delimiters of a block count two tokens.
     assert_eq!(tokens, 4_784 + 2);
     assert_eq!(cost("claude-sonnet-4-5", &[picture(9_000, 5_000)]).0, 1_600 + 2);
     assert_eq!(cost("claude-sonnet-4-5", &[picture(200, 200)]).0, 64 + 2);
@@ -54,7 +55,7 @@ fn a_document_costs_its_pages() {
     let scan = base64(&pdf(40, 75_000));
     let document = |data: &str| json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": data}});
     assert_eq!(cost("claude-sonnet-4-5", &[document(&scan)]), (124_002, Certainty::Estimate));
-    // No page tree: a page for each 50,000 bytes.
+    // Without a page tree, one page per 50,000 bytes is assumed.
     let unreadable = base64(&[b"%PDF-1.4\n".as_slice(), &b"ABCD".repeat(2_000)].concat());
     assert_eq!(cost("claude-sonnet-4-5", &[document(&unreadable)]), (3_102, Certainty::Estimate));
     let file = json!({"type": "file", "file": {"filename": "a.pdf", "file_data": format!("data:application/pdf;base64,{scan}")}});
@@ -63,7 +64,7 @@ fn a_document_costs_its_pages() {
 }
 
 #[test]
-fn media_elsewhere_cost_the_highest_price_or_ten_pages() {
+fn media_behind_a_url_cost_the_highest_price_or_ten_pages() {
     let address = json!({"type": "image_url", "image_url": {"url": "https://example.org/a.png"}});
     assert_eq!(cost("gpt-4o", &[address]), (1_445, Certainty::UpperBound));
     let file = json!({"type": "document", "source": {"type": "file", "file_id": "file_1"}});
@@ -85,7 +86,7 @@ fn sound_and_video_cost_their_seconds() {
     assert_eq!(contents("video/mp4", &mp4(b"isom", 600, 7_200)), 12 * 300);
 }
 
-/// A result of a long text and an image, alone in a prompt that it does not fit.
+/// Plans a result with this content, alone in a prompt that it does not fit.
 fn page_beside_screenshot(content: Value) -> ContextPlan {
     plan(&json!({"model": "claude-sonnet-4-5", "limits": {"prompt_budget": 2_500}, "messages": [
         {"role": "user", "content": "Read the harbour page."},
@@ -115,7 +116,7 @@ fn a_result_with_media_is_clipped_in_its_texts() {
         assert_eq!(kinds(sent), kinds(content.as_array().unwrap()));
         let at = sent.iter().position(|part| part["type"] == "image").unwrap();
         assert_eq!(sent[at]["source"]["data"], image["source"]["data"]);
-        // The short text is whole, the long ones say what is left out.
+        // The short text is whole, and each long text contains a note about its omitted part.
         let texts = sent.iter().filter_map(|part| part["text"].as_str());
         let cut = texts.filter(|text| text.contains("bytes of m2 are left out here.]")).count();
         assert_eq!(
@@ -130,9 +131,9 @@ fn a_result_with_media_is_clipped_in_its_texts() {
     }
 }
 
-/// Pages are an estimate: the reports of a provider teach what they count, even where texts are counted exactly (rule N6).
+/// Page counts are an estimate. Provider reports calibrate them even if texts are counted exactly (rule N6).
 #[test]
-fn reports_teach_what_pages_count() {
+fn usage_reports_calibrate_page_counts() {
     let document = Part::Opaque {
         wire_format: WireFormat::OpenAiChat,
         json: json!({"type": "file", "file": {"file_data": base64(&pdf(10, 100))}}).to_string(),
@@ -151,7 +152,7 @@ fn reports_teach_what_pages_count() {
         second.estimated_tokens_total.tokens
     );
 
-    // Without media the counter is exact, and nobody is believed but it.
+    // Without media the counter is exact, and reports are ignored.
     let mut log = Conversation::from([Message::user("Summarise the tides of May.")]);
     let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     log.push_reply(
@@ -165,7 +166,7 @@ fn reports_teach_what_pages_count() {
 }
 
 #[test]
-fn a_redacted_session_costs_as_much_as_its_media_did() {
+fn redacted_session_keeps_the_tokens_of_its_media() {
     let scan = base64(&pdf(7, 400));
     let body = json!({"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": [
         {"type": "text", "text": "Compare both."},

@@ -1,4 +1,5 @@
-//! Registries: what is refused, what catalogues become, and that the built-in figures are those of the catalogues.
+//! Model registries: refused entries, imported catalogues, and built-in figures that equal those of the
+//! catalogues.
 
 use crate::support::data;
 use context_window::{Model, Registry, WireFormat};
@@ -9,7 +10,7 @@ mod names;
 const ENTRY: &str = "[[model]]\nname = \"m\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n";
 
 #[test]
-fn what_cannot_be_is_refused_with_its_place() {
+fn impossible_registry_values_are_refused_with_their_place() {
     let cases = [
         ("an input over the context", "context_len = 10\nmax_input = 11\n"),
         ("a length of 0", "context_len = 0\n"),
@@ -35,7 +36,7 @@ fn what_cannot_be_is_refused_with_its_place() {
     insta::assert_snapshot!("registry_errors", text);
 }
 
-/// The shape of LiteLLM's price file: an object by name, prices a token, "context" as an input limit.
+/// The format of LiteLLM's price file: an object by name, prices per token, "context" as an input limit.
 const LITELLM: &str = r#"{
   "sample_spec": {"litellm_provider": "one of many", "mode": "chat", "max_input_tokens": "a number", "max_output_tokens": 1},
   "acme/one": {"litellm_provider": "acme", "mode": "chat", "max_input_tokens": 900, "max_output_tokens": 300,
@@ -47,7 +48,7 @@ const LITELLM: &str = r#"{
   "three": {"litellm_provider": "acme", "mode": "chat", "max_tokens": 5}
 }"#;
 
-/// The shape of models.dev's api.json: providers with their models, prices a million tokens.
+/// The format of models.dev's api.json: providers with their models, prices per million tokens.
 const MODELS_DEV: &str = r#"{
   "openai": {"id": "openai", "models": {
     "one": {"id": "one", "limit": {"context": 1400, "output": 400}, "cost": {"input": 2, "output": 8, "cache_read": 0.5}},
@@ -74,7 +75,7 @@ fn both_catalogues_are_read() {
 }
 
 #[test]
-fn a_list_of_both_catalogues_becomes_one_entry_a_model() {
+fn list_of_both_catalogues_becomes_one_entry_per_model() {
     let entry = |origin: &str, provider: &str, context: u64, output: u64| {
         format!(
             r#"{{"model": "x/one", "provider": "{provider}", "context_len": {context}, "max_output": {output},
@@ -95,14 +96,15 @@ fn a_list_of_both_catalogues_becomes_one_entry_a_model() {
 }
 
 #[test]
-fn what_is_known_better_stays() {
+fn better_known_figures_survive_an_import() {
     let known = |provider: &str, context: u64| {
         let entry = format!(
             "name = \"one\"\nprovider = \"{provider}\"\naliases = [\"uno\", \"TWO\"]\ncontext_len = {context}\n"
         );
         Registry::from_toml(&format!("[[model]]\n{entry}"), "known.toml").unwrap()
     };
-    // The catalogue has but an input limit of 1,000: a longer context is no contradiction, a shorter one is.
+    // The catalogue has only an input limit of 1,000. A longer context does not contradict it, but a shorter
+    // one does.
     let longer = known("openai", 1_400).import(LITELLM, "prices.json", "2026-11-22").unwrap();
     let one = longer.entry("one").unwrap();
     assert_eq!((one.context_len, one.max_input), (Some(1_400), Some(1_000)));
@@ -110,16 +112,16 @@ fn what_is_known_better_stays() {
     assert_eq!(one.aliases, ["uno"], "another model of the catalogue is called `two`");
     let shorter = known("openai", 900).import(LITELLM, "prices.json", "2026-11-22").unwrap();
     assert_eq!(shorter.entry("one").unwrap().context_len, Some(1_000));
-    // A reseller's figures say nothing of a model that is known.
+    // A reseller's figures are ignored for a model that is known.
     let resold =
         r#"{"reseller": {"models": {"one": {"limit": {"context": 70}}, "six": {"limit": {"context": 70}}}}}"#;
     let rest = known("openai", 1_400).import(resold, "api.json", "2026-11-22").unwrap();
     assert_eq!(rest.entries().iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["six"]);
 }
 
-/// A catalogue over the built-in models brings figures, not demands: those of the same wire format stay.
+/// A catalogue on top of the built-in models changes figures only. Constraints of the same wire format stay.
 #[test]
-fn a_catalogue_takes_no_demands_away() {
+fn catalogue_removes_no_constraints() {
     let own = |demands: &str| {
         let entry = format!("[[model]]\nname = \"one\"\nprovider = \"openai\"\ncontext_len = 100\n{demands}");
         Registry::from_toml(&entry, "own.toml").unwrap()
@@ -133,7 +135,7 @@ fn a_catalogue_takes_no_demands_away() {
 }
 
 #[test]
-fn the_built_in_figures_are_those_of_the_catalogues() {
+fn built_in_figures_equal_those_of_the_catalogues() {
     let Some(folder) = data::folder() else { return };
     let text = std::fs::read_to_string(folder.join("models.json")).unwrap();
     let catalogue = Registry::default().import(&text, "models.json", "2026-11-22").unwrap();
@@ -142,7 +144,7 @@ fn the_built_in_figures_are_those_of_the_catalogues() {
         (gpt_5.context_len, gpt_5.max_input, gpt_5.max_output),
         (Some(400_000), Some(272_000), Some(128_000))
     );
-    // What `models import` writes can be read again, and takes nothing from what was known better.
+    // The output of `models import` can be read again, and replaces no better known figure.
     let built_in = Registry::built_in().unwrap();
     let file = built_in.import(&text, "models.json", "2026-11-22").unwrap().to_toml().unwrap();
     let both = Registry::from_toml(&file, "imported.toml").unwrap().with_fallback(built_in);
@@ -159,7 +161,8 @@ fn the_built_in_figures_are_those_of_the_catalogues() {
             continue;
         };
         compared += 1;
-        // A page that the entry names, beside the catalogues, is the source of a larger context.
+        // If the entry names a page in addition to the catalogues, that page is the source of a larger
+        // context.
         let by_page = entry.source.starts_with("context ");
         if known.provider == entry.provider
             && !by_page

@@ -1,7 +1,7 @@
-//! A second planner, written from docs/rules.md and apart from the first: slow, plain, and by brute force where that is
-//! possible (every classification of sections for B5, every cut of the window for S4). It has to agree on every
-//! decision of every small instance. A token is a byte, the wire format is OpenAI's: 3 and the role's name a message,
-//! 3 for priming, 3 a call.
+//! A second planner, written from docs/rules.md independently of the first: slow, simple, and by brute force
+//! if possible (every classification of sections for rule B5, every cut of the window for rule S4). Both have
+//! to agree on every decision of every small instance. A token is a byte. The wire format is OpenAI's: 3
+//! tokens and the role's name per message, 3 for priming, 3 per call.
 
 mod budget;
 mod candidates;
@@ -19,48 +19,49 @@ use context_window::{
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of one id: in for a reason and on whose account, or out for one.
+/// The decision for each id: included with reason and paying section, or excluded with reason.
 type Verdicts = BTreeMap<String, String>;
 
-/// Everything that has to agree.
+/// All decisions that have to agree.
 struct Decided {
     verdicts: Verdicts,
     budgets: [i64; 3],
     start: Option<String>,
-    /// Whether a set was given up.
+    /// True if the documents of the last prompt were given up.
     no_set: bool,
-    /// The message before which results are cleared.
+    /// Index of the message before which results are cleared.
     cleared: usize,
 }
 
 #[derive(Clone)]
 struct Oracle<'a> {
     s: &'a Session,
-    /// For each call of each message, the message that answers it.
+    /// For each call of each message, the message with its result.
     answers: Vec<Vec<Option<usize>>>,
-    /// For each result, the message with its call; none for orphans.
+    /// For each result, the message with its call; `None` for results without a call.
     owner: Vec<Option<usize>>,
     second: BTreeSet<usize>,
     kept: BTreeMap<Unit, (Section, &'static str)>,
-    /// S7: results before this message are cleared.
+    /// Index of the message before which results are cleared (rule S7).
     cleared: usize,
-    /// S7: results of the open exchange keep so many bytes.
+    /// Bytes kept of each result in the open exchange, if they are clipped (rule S7).
     clip: Option<usize>,
-    /// S5: pins of the window that found no room are paid for by the conversation.
+    /// True if the conversation pays for window pins without room in their own section (rule S5).
     paid: bool,
-    /// S5: the set could not stay.
+    /// True if the documents of the last prompt could not stay (rule S5).
     no_set: bool,
 }
 
-/// Why a decision has to be made again.
+/// The reason to decide again.
 enum Again {
-    /// S7: results before this message are cleared, those of the open exchange clipped to so many bytes.
+    /// Results before this message are cleared, and those of the open exchange clipped to this number of
+    /// bytes (rule S7).
     Shorter(usize, Option<usize>),
     Paid,
     NoSet,
 }
 
-/// What is decided as one: an exchange goes by the message it starts with.
+/// The items that are decided together. An exchange is named by its first message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Unit {
     System,
@@ -71,10 +72,10 @@ enum Unit {
     Document(usize),
 }
 
-/// What holds everything that is not in the minimum, where that alone is over the budget.
+/// The reason for everything outside the minimum if the minimum alone exceeds the budget.
 const OVERFLOW: &str = "budget/overflow";
 
-/// Pins that found no room: how much there was for each, and what held it.
+/// Pins without room: the tokens available for each, and the limit that excluded it.
 type Fallen = BTreeMap<Unit, (i64, String)>;
 
 fn frame(role: &str) -> i64 {
@@ -128,7 +129,7 @@ impl<'a> Oracle<'a> {
         })
     }
 
-    /// What merging all state into the live question saves, as things stand.
+    /// Returns the tokens saved by merging all state into the live question, for the items kept now.
     fn merge(&self) -> i64 {
         let follows = self.kept.keys().any(|unit| self.follows_the_question(*unit));
         if self.live_question().is_some() && !follows {
@@ -154,7 +155,7 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// The decision, or what has to be otherwise before there is one.
+    /// Returns the decision, or the change that has to be made before there is one.
     fn decide_once(mut self) -> Result<Decided, Again> {
         for unit in self.required_system() {
             self.keep(unit, Section::SystemPinned, "required");
@@ -189,7 +190,8 @@ impl<'a> Oracle<'a> {
             let verdicts = self.verdicts(&BTreeMap::new(), OVERFLOW);
             return Ok(Decided { verdicts, budgets: minimums, start, no_set, cleared });
         }
-        // S2: pins before all others, out of whatever the minimum leaves, those that are never dropped within the limit too.
+        // Pins come before all others, from the tokens that the minimum leaves; undroppable pins count toward
+        // the limit (rule S2).
         let never_dropped = self.kept.iter().filter(|(_, (_, reason))| *reason == "pinned");
         let never_dropped: i64 = never_dropped.map(|(unit, _)| self.size(*unit)).sum();
         let limit = there * i64::from(self.s.config.sections.pins_limit) / 1000;
@@ -203,12 +205,12 @@ impl<'a> Oracle<'a> {
         }
         let total = (there - reserve).max(0);
         let no_documents = competing && reserve == 0;
-        // A minimum that fits by what merging saves leaves nothing to share out.
+        // If the minimum fits only through merging, there are no tokens left to share.
         let budgets = if least > total { minimums } else { self.budgets(total, minimums, no_documents) };
         let spare = |oracle: &Self, section: Section| budgets[section as usize] - oracle.used(section);
         let fallen_first = self.offer_pins(spare(&self, Section::SystemPinned), 0, i64::MAX, i64::MAX);
         let budget = budgets[Section::Conversation as usize];
-        // A window that goes on from the last one: as it was, or cut to a low mark.
+        // A window that continues from the last prompt: unchanged, or cut to a low mark.
         let mut held: Option<Option<i64>> = None;
         let mut awaited = Vec::new();
         if let Some(units) = self.resumed() {

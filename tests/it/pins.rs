@@ -1,16 +1,16 @@
-//! Pins before conversation and documents (rule S2), in a prompt of ordinary size.
+//! Pins come before conversation and documents (rule S2), in a prompt of ordinary size.
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
     Priority, RagItem, RequestLimits, TokenCounter, plan::NoticeCode,
 };
 
-/// A text of so many tokens of four bytes, less the frame that a message has beside it.
+/// Creates a text of this number of tokens of four bytes, without the frame of its message.
 fn text(tokens: usize) -> String {
     "word".repeat(tokens)
 }
 
-/// About 1,300 tokens of system text, one pin of about 130, 53 messages and 8 documents.
+/// Plans about 1,300 tokens of system text, one pin of about 130, 53 messages and 8 documents.
 fn plan(budget: u64, config: Config) -> ContextPlan {
     let mut log = Conversation::new();
     log.push_system("rules", text(1_300));
@@ -27,7 +27,8 @@ fn plan(budget: u64, config: Config) -> ContextPlan {
     manager.unwrap().build_plan(&request).unwrap()
 }
 
-/// At 8,450, 8,500 and 8,700 it was out, at 8,000 and 8,600 in: it lived on what the others left.
+/// Regression test: the pin was excluded at 8,450, 8,500 and 8,700, and included at 8,000 and 8,600, because
+/// it got only the tokens that other sections left.
 #[test]
 fn a_pin_is_in_at_every_budget_that_holds_it() {
     for budget in (1_500..9_000).step_by(25).chain([8_450, 8_500, 8_600, 8_700]) {
@@ -37,7 +38,7 @@ fn a_pin_is_in_at_every_budget_that_holds_it() {
 }
 
 #[test]
-fn a_pin_dropped_says_what_it_needs_and_what_keeps_it_out() {
+fn dropped_pin_reports_its_tokens_and_its_limit() {
     let mut config = Config::default();
     config.sections.pins_limit = 20;
     let plan = plan(2_500, config);

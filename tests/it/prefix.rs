@@ -1,4 +1,4 @@
-//! What a plan says of the last prompt: counted again from the two request bodies.
+//! The comparison of a plan with the last prompt, checked against the two request bodies.
 
 use crate::support::generate;
 use context_window::{
@@ -15,12 +15,12 @@ fn manager(model: Model) -> ContextWindowManager {
 proptest! {
     #![proptest_config(generate::cases(1_000, 20_000))]
 
-    /// Texts of both prompts side by side: the items that are repeated are exactly the leading messages that are equal.
+    /// Compares the texts of both prompts: the repeated items are exactly the equal leading messages.
     #[test]
-    fn what_is_repeated_is_what_both_bodies_begin_with(session in generate::session(), budget in 1u64..1_500) {
+    fn repeated_items_are_the_common_leading_messages(session in generate::session(), budget in 1u64..1_500) {
         let log = session.log();
         let mut model = Model::custom("test");
-        // Without merges every row is a text of its own.
+        // Without merges every row is a separate text.
         model.wire_format = WireFormat::Plain;
         let manager = ContextWindowManager::new(model, generate::bytes(), session.config.clone()).unwrap();
         let before = manager.build_plan(&session.request(&log)).unwrap();
@@ -36,13 +36,13 @@ proptest! {
         prop_assert_eq!(prefix.of, then.iter().map(|row| row.2).sum::<u64>());
         prop_assert_eq!(prefix.cause.is_some(), same < then.len());
         prop_assert_eq!(prefix.instead_of.as_ref().map(|id| id.to_string()), then.get(same).map(|row| row.0.clone()));
-        // Where every row is a message of its own, these are the messages that both prompts begin with.
+        // If every row is a separate message, these are the messages that both prompts begin with.
         if session.rag.is_empty() && session.states.is_empty() {
             let common = before.messages().iter().zip(now.messages()).take_while(|(a, b)| a == b).count();
             prop_assert!(before.messages().len() == then.len() && common >= same);
             prop_assert!(common == same || then[same].1 == here[same].1, "an equal text of another item");
         }
-        // What it remembers by itself is what it is told.
+        // The remembered anchor gives the same result as an anchor in the request.
         let again = manager.build_plan(&session.request(&log).with_previous(before.anchor())).unwrap();
         prop_assert_eq!(again.repeated(), again.prefix(&before.anchor()));
     }
@@ -96,7 +96,8 @@ fn every_cause_is_named() {
     assert_eq!(cause(&documents("b"), &twice), Some(PrefixCause::LeftOut));
 }
 
-/// What went from the request is not taken for a message that found no room, where the conversation remembers.
+/// If the conversation remembers its prompt, an item removed from the request is not mistaken for one without
+/// room.
 #[test]
 fn a_note_that_is_unpinned_is_gone() {
     let talk = |at: usize| {
@@ -112,7 +113,7 @@ fn a_note_that_is_unpinned_is_gone() {
     let again = manager.build_plan(&request).unwrap();
     assert!(again.excluded.iter().any(|row| row.count > 2), "a run of messages is out");
     assert_eq!(again.repeated().unwrap().cause, Some(PrefixCause::Removed));
-    // A window that moves is another matter.
+    // A window that moves has another cause.
     log.pin(PinnedItem::new("note", "short answers"));
     for at in 21..29 {
         log.push(talk(at));
@@ -124,9 +125,9 @@ fn a_note_that_is_unpinned_is_gone() {
     assert_eq!((prefix.cause, prefix.items), (Some(PrefixCause::Budget), 1), "{prefix:?}");
 }
 
-/// A conversation remembers one prompt, the last.
+/// A conversation remembers only its last prompt.
 #[test]
-fn a_conversation_repeats_what_it_sent() {
+fn conversation_remembers_its_last_prompt() {
     let mut log = base();
     let manager = manager(Model::custom("test"));
     let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();

@@ -1,6 +1,7 @@
-//! Whatever the history, what is sent is what its target takes: generated histories and real ones, through every wire
-//! form, judged by validators that were written from the providers' rules and apart from the renderers. `FULL=1` runs
-//! 100,000 histories; `CONTEXT_WINDOW_BODIES=FOLDER` writes the bodies there, for `tests/sdk/check.py`.
+//! For any history, the sent prompt is valid for its target. Generated and real histories are rendered in
+//! every wire format and checked by validators that were written from the providers' rules, independently of
+//! the renderers. `FULL=1` runs 100,000 histories. `CONTEXT_WINDOW_BODIES=FOLDER` writes the bodies there for
+//! `tests/sdk/check.py`.
 
 pub use crate::support::body;
 mod history;
@@ -18,7 +19,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Prompt budgets: hardly the question, a part of the history, all of it.
+/// Prompt budgets, in tokens: hardly enough for the question, a part of the history, all of it.
 const BUDGETS: [u64; 3] = [60, 400, 1_000_000];
 
 fn managers() -> Vec<(Goal, ContextWindowManager)> {
@@ -33,10 +34,10 @@ fn managers() -> Vec<(Goal, ContextWindowManager)> {
     goals().into_iter().map(both).collect()
 }
 
-/// Everything that holds for one plan of one target.
+/// Checks every property of one plan for one target.
 fn hold(goal: &Goal, manager: &ContextWindowManager, request: &PlanRequest<'_>) -> Result<(), String> {
     let plan = manager.build_plan(request).map_err(|error| error.to_string())?;
-    // An empty request is an empty plan: there is nothing to send.
+    // An empty request gives an empty plan, with nothing to send.
     if plan.messages().is_empty() {
         return Ok(());
     }
@@ -46,16 +47,17 @@ fn hold(goal: &Goal, manager: &ContextWindowManager, request: &PlanRequest<'_>) 
         return Err(format!("{}\n{sent:#}", broken.join("\n")));
     }
     never_over_without_saying_so(&plan)?;
-    what_nobody_wrote_is_named(&plan)?;
+    check_synthetic_rows_are_named(&plan)?;
     ledger::adds_up(goal, &plan, &sent, TokenCounter::chars_per_4())?;
     body::write(goal, &sent);
     valid_in_any_other_form(goal, &plan)?;
     planned_again_it_is_the_same(goal, manager, &plan)
 }
 
-/// Rendered for another wire format than its own, a plan is what a server takes of which nothing but its form is known.
+/// Rendered for another wire format than its own, a plan is valid for a server of which only the format is
+/// known.
 fn valid_in_any_other_form(goal: &Goal, plan: &ContextPlan) -> Result<(), String> {
-    // Items that only their own provider knows are nothing to any other one.
+    // Items that only their own provider can read are left out for any other one.
     let is_foreign = |message: &Message| {
         let is_opaque = |part: &Part| matches!(part, Part::Opaque { .. });
         message.text().is_empty() && message.tool_calls().is_empty() && message.parts().iter().all(is_opaque)
@@ -89,8 +91,8 @@ fn never_over_without_saying_so(plan: &ContextPlan) -> Result<(), String> {
     Ok(())
 }
 
-/// H2, H5: a notice names every row of source synthetic.
-fn what_nobody_wrote_is_named(plan: &ContextPlan) -> Result<(), String> {
+/// A notice names every row with the source `synthetic` (rules H2, H5).
+fn check_synthetic_rows_are_named(plan: &ContextPlan) -> Result<(), String> {
     let named: BTreeSet<&str> =
         plan.notices.iter().flat_map(|notice| &notice.ids).map(|id| id.as_str()).collect();
     let unnamed =
@@ -98,7 +100,7 @@ fn what_nobody_wrote_is_named(plan: &ContextPlan) -> Result<(), String> {
     unnamed.map_or(Ok(()), |row| Err(format!("{} is in no notice", row.id)))
 }
 
-/// What is sent, read back and planned with room enough, is sent again byte for byte, and nothing is repaired.
+/// A sent prompt that is read back and planned with enough room is sent again byte for byte, without repair.
 fn planned_again_it_is_the_same(
     goal: &Goal,
     manager: &ContextWindowManager,
@@ -112,8 +114,8 @@ fn planned_again_it_is_the_same(
     let request = session.request().with_limits(RequestLimits::prompt_budget(10_000_000));
     let again = manager.build_plan(&request).map_err(|error| error.to_string())?;
     let body = goal.unmarked(&again);
-    // What comes after the question as the user's is the question when it is read back, and what the model thought
-    // before it belongs to an earlier turn then.
+    // A later user text becomes the question when the prompt is read back, and reasoning before it then
+    // belongs to an earlier turn.
     let asked = |row: &PlannedItem| row.reason == IncludedReason::Required && row.role == Some(Role::User);
     let same_question = plan.included.iter().any(asked)
         && !plan.included.iter().any(|row| [Source::State, Source::Synthetic].contains(&row.source))
@@ -128,21 +130,21 @@ fn planned_again_it_is_the_same(
     repaired.map_or(Ok(()), |notice| Err(format!("repaired when planned again: {notice:?}\n{sent:#}")))
 }
 
-/// Whether system messages stand in the conversation: some are the user's notes when they are read back.
+/// Returns true if the conversation contains system messages: some are user notes when they are read back.
 fn later_instructions(plan: &ContextPlan) -> bool {
     let head = |row: &&PlannedItem| [Source::System, Source::Pinned].contains(&row.source);
     plan.included.iter().skip_while(head).any(|row| row.source == Source::System)
 }
 
-/// Whether messages are dropped: then a loop that the model is still at may have lost its results, and what it
-/// thought there is an earlier thought when it is read back.
+/// Returns true if messages are dropped. A running tool loop may then have lost its results, and its
+/// reasoning is earlier reasoning when it is read back.
 fn left_something_out(plan: &ContextPlan) -> bool {
     plan.excluded
         .iter()
         .any(|row| matches!(row.reason, ExcludedReason::Budget { .. }) && row.section != Section::Rag)
 }
 
-/// A body without what the model thought.
+/// Returns a body without reasoning.
 fn thoughtless(body: &Value) -> Value {
     let thought = |value: &Value| {
         ["thinking", "redacted_thinking", "reasoning"].iter().any(|kind| value["type"] == *kind)
@@ -168,7 +170,7 @@ proptest! {
         MANAGERS.with(|managers| {
             let log = history.log();
             for (at, (goal, manager)) in managers.iter().enumerate() {
-                // One budget a target, and another one for the next, without `FULL=1`.
+                // Without `FULL=1`, one budget per target, and another one for the next target.
                 let turn = (at + turn) % BUDGETS.len();
                 for &budget in if generate::is_full() { &BUDGETS[..] } else { &BUDGETS[turn..=turn] } {
                     let request = history.request(&log).with_limits(RequestLimits::prompt_budget(budget));
@@ -181,8 +183,8 @@ proptest! {
     }
 }
 
-/// Real sessions, where the data is: each one for every target at every budget; without `FULL=1` one of
-/// sixteen, and a budget for each target.
+/// Checks the real sessions, if the data exist: each one for every target at every budget; without `FULL=1`
+/// one of sixteen, and one budget for each target.
 #[test]
 fn every_real_session_is_valid_for_every_target() {
     let managers = managers();
@@ -209,8 +211,8 @@ fn every_real_session_is_valid_for_every_target() {
     eprintln!("{plans} prompts of real sessions are valid");
 }
 
-/// H9: a session whose user has tools of their own (as tau2-bench logs them). The call and its result go together, as the
-/// user's text, with a notice; nothing of them is a call of the model's.
+/// A session whose user has tools (as tau2-bench logs them). The call and its result are sent together as
+/// user text with a notice, and no part of them is a call by the model (rule H9).
 #[test]
 fn calls_of_a_user_and_their_results_are_text_of_the_user() {
     let text = r#"[

@@ -1,5 +1,5 @@
-//! Compactions that really happened, beside ours: when the trigger fires, what is archived and what is left. The table in
-//! `docs/reference/compaction.md` is what this prints.
+//! Real compactions compared with those of this crate: trigger, archived messages and retained messages. The
+//! test prints the table of `docs/reference/compaction.md`.
 
 use crate::support::data;
 use context_window::{compaction::CompactionState, *};
@@ -17,9 +17,9 @@ fn read(messages: &[Value]) -> Vec<Message> {
     session.log.messages().to_vec()
 }
 
-/// The session is replayed with what the provider reported, request by request.
+/// Replays each session request by request, with the provider's reports.
 #[test]
-fn real_compactions_beside_ours() {
+fn real_compactions_compared_with_own_compactions() {
     let limits = RequestLimits::new().with_model_context_len(200_000).with_max_completion_tokens(32_000);
     let mut table = String::from(
         "| session | really | before, after | due by ours | archived, kept | before, after |\n| --- | --- | --- | --- | --- | --- |\n",
@@ -69,7 +69,7 @@ fn real_compactions_beside_ours() {
         let request = PlanRequest::new(&log).with_limits(limits);
         let (archived, sizes) = match manager.compactor().now(&request).unwrap() {
             Some(job) => {
-                // The summary that was really made replaces the one that would be.
+                // The real summary is used in place of a new one.
                 let record = manager.compactor().apply_summary(&mut log, &job, &summary);
                 match record {
                     Ok(record) => {

@@ -1,5 +1,6 @@
-//! Real sessions step by step, each prompt remembered by the conversation (rules S5, S7): how much of the last prompt
-//! the next one repeats (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
+//! Replays real sessions step by step, with each prompt remembered by the conversation (rules S5, S7), and
+//! measures the part of the last prompt that the next one repeats. Needs `CONTEXT_WINDOW_DATA` and reports a
+//! skip without it.
 
 use crate::support::{
     data,
@@ -10,7 +11,8 @@ use context_window::{
     Role, plan::Anchor,
 };
 
-/// What a run of prompts repeats, and what it could: everything of a prompt but its newest message.
+/// The tokens that a series of prompts repeats, and the repeatable ones: each prompt without its newest
+/// message.
 #[derive(Default)]
 struct Totals {
     prompts: u64,
@@ -34,7 +36,7 @@ impl Totals {
     }
 }
 
-/// Plans before every assistant message and commits it as the reply; a forgetful caller throws the anchor away.
+/// Plans before every assistant message and commits it as the reply. A forgetful caller discards the anchor.
 fn replay(
     manager: &ContextWindowManager,
     config: &Config,
@@ -55,7 +57,8 @@ fn replay(
             request = request.with_previous(Anchor::default());
         }
         let plan = manager.build_plan(&request).unwrap();
-        // The laws read every row; every prompt of a long session would take them too long.
+        // The general properties read every row, which would take too long for every prompt of a long
+        // session.
         if at % 16 == 1 {
             let messages = log.messages();
             laws::hold(&Case { manager, request: &request, messages, rag: Vec::new(), config, plan: &plan })
@@ -67,7 +70,7 @@ fn replay(
     }
 }
 
-/// Reuse in per mille over all steps of these sessions, by preset and budget.
+/// Returns the reuse in per mille over all steps of these sessions, by preset and budget.
 fn reuse(prefix: &str, budget: u64, preset: Option<&str>) -> Option<u64> {
     let config = preset.map_or_else(Config::default, |name| Config::preset(name).unwrap());
     let manager = ContextWindowManager::configured(Model::custom("default"), config.clone()).unwrap();
@@ -93,10 +96,10 @@ fn reuse(prefix: &str, budget: u64, preset: Option<&str>) -> Option<u64> {
     Some(reuse)
 }
 
-/// Each prompt of a replay is what a caller gets who plans, sends and commits by himself; and what a plan of the
-/// conversation as it was gets, going on from the prompt before.
+/// Each prompt of a replay equals that of a caller who plans, sends and commits. It also equals a plan of the
+/// conversation at that point, continued from the prompt before.
 #[test]
-fn a_replay_is_what_a_caller_would_have_sent() {
+fn replay_equals_the_prompts_of_a_caller() {
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let mut prompts = 0;
     for name in ["support-chat", "long-talk", "overflow", "pins-ttl", "agent-parallel-tools"] {
@@ -127,7 +130,7 @@ fn a_replay_is_what_a_caller_would_have_sent() {
                 anchor = plan.anchor();
                 prompts += 1;
             }
-            // What the request remembers of a prompt belongs to none of a replay.
+            // A prompt remembered by the request affects no prompt of a replay.
             let plan =
                 manager.build_plan(&request.clone().with_limits(RequestLimits::prompt_budget(140))).unwrap();
             let remembering = request.clone().with_previous(plan.anchor());
@@ -148,10 +151,10 @@ fn a_replay_is_what_a_caller_would_have_sent() {
     assert!(prompts > 60, "{prompts}");
 }
 
-/// A log that was really sent, with what the provider reported and a compaction in between, replays to the prompts that were
-/// sent, byte for byte; and the conversation as it was before each of them plans to the same.
+/// A sent log, with provider reports and a compaction in between, replays to the sent prompts byte for byte.
+/// The conversation before each of them plans to the same prompt.
 #[test]
-fn a_log_replays_to_what_was_sent() {
+fn log_replays_to_the_sent_prompts() {
     let model = Model::custom("m");
     let counter = context_window::TokenCounter::named("chars/4").unwrap();
     let manager = ContextWindowManager::new(model, counter, Config::default()).unwrap();

@@ -1,10 +1,10 @@
-//! Rounds of planning: an adjustment for one fault leaves the others as they have to be.
+//! Rounds of planning: an adjustment for one fault leaves the other adjustments valid.
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, ToolCall,
 };
 
-/// S7, H5: the provider requires a user message first, which is known only once the prompt is laid out. Its tokens are
-/// withheld, and the result is clipped to what is left, not to what it was clipped to before.
+/// The provider requires a user message first, which is known only after the prompt is laid out. Its tokens
+/// are reserved, and the result is clipped to the rest, not to its earlier length (rules S7, H5).
 #[test]
 fn a_clipped_result_makes_room_for_a_placeholder_message() {
     let mut model = Model::named("claude-fable-5-2").unwrap();
@@ -23,7 +23,7 @@ fn a_clipped_result_makes_room_for_a_placeholder_message() {
     for plan in plans {
         assert!(plan.overflow.is_none(), "at {}", plan.prompt_budget);
         assert!(plan.included.iter().any(|row| row.kind.name() == "lead"), "at {}", plan.prompt_budget);
-        // A clip is as long as its text allows: what is left is less than a character of it takes.
+        // A clip is as long as its text allows: the rest is smaller than one more character.
         assert!(plan.left_over() <= 12, "{} left at {}", plan.left_over(), plan.prompt_budget);
     }
 }

@@ -1,4 +1,5 @@
-//! The cost follows the budget, not the history (rules N5, O2): counted in calls and bytes, never in seconds.
+//! The cost follows the budget, not the history (rules N5, O2). It is measured in calls and bytes, never in
+//! seconds.
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
@@ -13,14 +14,14 @@ use std::{
     },
 };
 
-/// What a counter was asked: calls, and tokens (a token is a byte).
+/// Number of calls to a counter, and their tokens (a token is a byte).
 #[derive(Default)]
 struct Asked {
     calls: AtomicU64,
     tokens: AtomicU64,
 }
 
-/// A manager whose counter records what it is asked.
+/// Returns a manager whose counter records its calls.
 fn recording() -> (ContextWindowManager, Arc<Asked>) {
     recording_with(Config::default())
 }
@@ -39,7 +40,7 @@ fn recording_with(config: Config) -> (ContextWindowManager, Arc<Asked>) {
     (manager, asked)
 }
 
-/// A session file of so many messages: turns of five, each with a tool call.
+/// Returns a session file with this number of messages, in turns of five that each have a tool call.
 fn session_text(messages: usize) -> String {
     let mut text = String::from(r#"{"system":"Be brief.","messages":["#);
     for at in 0..messages {
@@ -64,7 +65,7 @@ fn session_text(messages: usize) -> String {
 }
 
 const BUDGET: u64 = 8_000;
-/// The longest message above, wire format and all, is well below this.
+/// An upper bound for the longest message above, in tokens with its frame.
 const ONE_ITEM: u64 = 200;
 
 #[test]
@@ -76,7 +77,7 @@ fn a_million_messages_load_and_plan_at_the_cost_of_the_budget() {
     let request = session.request().with_limits(RequestLimits::prompt_budget(BUDGET));
     let plan = manager.build_plan(&request).unwrap();
     let tokens = asked.tokens.load(Relaxed);
-    // One section is hungry here: no more is tokenised than there is, and one item that did not fit.
+    // Only one section has demand here: at most the budget is tokenised, and one item that did not fit.
     assert!(tokens <= BUDGET + ONE_ITEM, "{tokens} tokens were counted for a budget of {BUDGET}");
     assert!(
         plan.estimated_tokens_total.tokens > BUDGET - 2 * ONE_ITEM
@@ -154,14 +155,14 @@ fn a_document_that_is_in_is_counted_once() {
     assert_eq!(plan.sections[2].included, 5);
     let counted = |start: &str| seen.lock().unwrap().iter().filter(|text| text.starts_with(start)).count();
     assert_eq!(counted("<document "), 5);
-    // Of a counter of one's own it is not known whether pieces add up, so the whole block is counted once more.
+    // A custom counter may not be additive, so the whole block is counted once more.
     assert_eq!(counted("<documents>\n<document "), 1);
 }
 
-/// A conversation that remembers its window counts each message once, however many steps plan it; what is cleared
-/// costs its stub once more.
+/// A conversation that remembers its window counts each message once over any number of planned steps. A
+/// cleared result counts its stub once more.
 #[test]
-fn a_sticky_window_counts_only_what_is_new() {
+fn sticky_window_counts_only_new_messages() {
     for results in [ToolResults::Keep, ToolResults::Clear] {
         let mut config = Config::default();
         config.conversation.tool_results = results;
@@ -190,9 +191,9 @@ fn a_sticky_window_counts_only_what_is_new() {
     }
 }
 
-/// Where so much came since the last prompt that clearing cannot help, no more of it is counted than the budget holds.
+/// If the new messages are so large that clearing cannot help, the count stops at the budget.
 #[test]
-fn what_clearing_could_free_is_not_counted_behind_the_budget() {
+fn clearable_results_are_not_counted_beyond_the_budget() {
     let mut config = Config::default();
     config.conversation.tool_results = ToolResults::Clear;
     config.conversation.clear_at_least = 1_000_000_000;

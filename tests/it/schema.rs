@@ -1,5 +1,5 @@
-//! The JSON Schemas of `crates/plan-inspect/schema` say what the code reads and writes: no more, and no less
-//! than a schema can say.
+//! The JSON Schemas of `crates/plan-inspect/schema` match the data that the code reads and writes, as
+//! strictly as a schema can express it.
 
 mod options;
 mod sessions;
@@ -55,11 +55,11 @@ fn json_files(folder: &str) -> Vec<(String, Value)> {
     paths.iter().map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), read(path))).collect()
 }
 
-/// The sessions of the fixtures and examples, each with its name and, for a fixture, the fixture.
+/// Returns the sessions of the fixtures and examples, each with its name and its fixture, if it has one.
 fn sessions() -> Vec<(String, Value, Value)> {
     let fixtures = json_files("tests/fixtures").into_iter().filter(|(name, _)| !name.starts_with("error_"));
     let fixtures = fixtures.map(|(name, fixture)| {
-        // A text that is no JSON is no session either.
+        // Text that is not JSON is not a session either.
         let text = fixture["text"].as_str().map(|text| serde_json::from_str(text).unwrap_or_default());
         (name, text.unwrap_or_else(|| fixture["session"].clone()), fixture)
     });
@@ -70,7 +70,7 @@ fn sessions() -> Vec<(String, Value, Value)> {
     all
 }
 
-/// Every plan of a session under the terms of its fixture; none where it is an error on purpose.
+/// Returns every plan of a session under the options of its fixture, or the error that the fixture expects.
 fn plans(
     session: &Value,
     fixture: &Value,
@@ -106,7 +106,7 @@ fn every_plan() -> Vec<(String, Value)> {
             all.extend(plans.into_iter().map(|plan| (format!("{name} at {budget:?}"), plan)));
         }
     }
-    // A counter that estimates, with a margin.
+    // An estimating counter, with a margin.
     let estimated = json!({"counter": "chars/4", "config": "[tokens]\ncalibration_per_mille = 1200\n"});
     for (name, session, _) in sessions() {
         let plans = plans(&session, &estimated, None).unwrap_or_default();
@@ -116,7 +116,7 @@ fn every_plan() -> Vec<(String, Value)> {
     all
 }
 
-/// Every value inside of one, with its place as a JSON pointer, the value itself first.
+/// Returns every value inside a value with its place as a JSON pointer, the value itself first.
 fn inside(value: &Value) -> Vec<(String, &Value)> {
     let mut found = vec![(String::new(), value)];
     let mut at = 0;
@@ -139,7 +139,7 @@ fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// The value with something else at a place.
+/// Returns the value with another value at this place.
 fn with(value: &Value, place: &str, other: Value) -> Value {
     let mut changed = value.clone();
     *changed.pointer_mut(place).unwrap() = other;
@@ -151,7 +151,7 @@ fn object<'a>(value: &'a mut Value, place: &str) -> &'a mut Map<String, Value> {
 }
 
 #[test]
-fn they_are_schemas_and_say_what_everything_is() {
+fn schemas_are_valid_and_describe_every_property() {
     let (mut compiler, mut compiled) = (Compiler::new(), Schemas::new());
     let meta = compiler.compile(METASCHEMA, &mut compiled).unwrap();
     for name in ["config", "plan", "session"] {
@@ -164,7 +164,7 @@ fn they_are_schemas_and_say_what_everything_is() {
             let Some(properties) = place.ends_with("/properties").then(|| value.as_object().unwrap()) else {
                 continue;
             };
-            // Conditions and alternatives repeat the keys that they tell apart.
+            // Conditions and alternatives repeat the keys that they distinguish.
             let condition =
                 ["/if/", "/anyOf/", "/then/properties", "/allOf/"].iter().any(|part| place.contains(part));
             for (key, property) in properties {
@@ -179,7 +179,7 @@ fn they_are_schemas_and_say_what_everything_is() {
 }
 
 #[test]
-fn every_plan_is_as_its_schema_says() {
+fn every_plan_matches_its_schema() {
     let schema = Schema::named("plan");
     for (name, plan) in every_plan() {
         schema.expect(&plan, &name);
@@ -189,7 +189,7 @@ fn every_plan_is_as_its_schema_says() {
 proptest! {
     #![proptest_config(generate::cases(100, 5_000))]
     #[test]
-    fn plans_of_broken_sessions_are_so_too(session in generate::session()) {
+    fn plans_of_broken_sessions_match_the_schema(session in generate::session()) {
         if let Ok(plan) = session.plan() {
             let schema = Schema::named("plan");
             schema.expect(&serde_json::from_str(&plan.to_json()).unwrap(), "generated");
@@ -197,8 +197,8 @@ proptest! {
     }
 }
 
-/// A key that is not in the schema is refused wherever it stands, and so is a plan without one of the keys that the code
-/// always writes.
+/// A key outside the schema is refused at every place, and so is a plan without a key that the code always
+/// writes.
 #[test]
 fn the_schema_of_plans_is_closed() {
     let schema = Schema::named("plan");
@@ -207,7 +207,7 @@ fn the_schema_of_plans_is_closed() {
     for (name, plan) in every_plan() {
         for (place, value) in inside(&plan) {
             let Some(keys) = value.as_object() else { continue };
-            // One of each kind is enough: a place without its numbers, and the keys there.
+            // One of each kind is enough: a place without its numbers, and its keys.
             let kind: String = place.chars().filter(|c| !c.is_ascii_digit()).collect();
             if !seen.insert((kind, keys.keys().cloned().collect::<Vec<_>>())) {
                 continue;
@@ -230,7 +230,7 @@ fn the_schema_of_plans_is_closed() {
     assert_eq!(left_out, BTreeSet::from(may_be_left_out));
 }
 
-/// The names of an enum's variants as serde writes them, read from the source.
+/// Returns the names of an enum's variants as serde writes them, read from the source.
 fn variants(file: &str, name: &str) -> BTreeSet<String> {
     let source = fs::read_to_string(root(file)).unwrap();
     let (_, body) = source.split_once(&format!("enum {name} {{\n")).unwrap_or_else(|| panic!("{name}"));
@@ -256,7 +256,7 @@ fn variants(file: &str, name: &str) -> BTreeSet<String> {
     found
 }
 
-/// The values of an `enum`, or the one of a `const`, without null.
+/// Returns the values of an `enum`, or the one of a `const`, without null.
 fn values(schema: &Value) -> BTreeSet<String> {
     let all = schema["enum"].as_array().cloned().unwrap_or_else(|| vec![schema["const"].clone()]);
     all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -315,7 +315,7 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
         let schema = Schema::named(schema).text;
         let at = schema.pointer(place).unwrap_or_else(|| panic!("{place}"));
         let shown = match (name, at.as_array()) {
-            // Spread over the alternatives of a row.
+            // These are spread over the alternatives of a row.
             (_, Some(alternatives)) => alternatives
                 .iter()
                 .flat_map(|one| values(&one["properties"]["rule"]))
@@ -334,9 +334,9 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
     assert_eq!(remedies.collect::<BTreeSet<String>>(), variants("src/plan/mod.rs", "Remedy"));
 }
 
-/// What no source text names, but plans show: each of these is in some plan.
+/// Values of the schema that no source text names: each of these occurs in some plan.
 #[test]
-fn every_line_beside_the_items_and_most_reasons_occur() {
+fn every_overhead_line_and_most_reasons_occur() {
     let (mut lines, mut rules) = (BTreeSet::new(), BTreeSet::new());
     for (_, plan) in every_plan() {
         let what = |line: &Value| line["what"].as_str().unwrap().to_owned();
@@ -346,7 +346,7 @@ fn every_line_beside_the_items_and_most_reasons_occur() {
     }
     let schema = Schema::named("plan").text;
     let mut known = values(&schema["properties"]["overhead"]["items"]["properties"]["what"]);
-    // Lines of the other counters: counting.rs and calibration.rs see them.
+    // Lines of other counters, which counting.rs and calibration.rs check.
     for other in ["joins", "token_calibration", "template"] {
         if !lines.contains(other) {
             assert!(known.remove(other), "{other}");

@@ -1,4 +1,4 @@
-//! Laws of what each section gets, over generated sessions: pins first (rule S2), and what documents could take.
+//! Properties of section budgets over generated sessions: pins first (rule S2), and the room for documents.
 
 use crate::support::generate;
 use context_window::{
@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 proptest! {
     #![proptest_config(generate::cases(3_000, 40_000))]
 
-    /// S2: wherever the minimum and all pins fit, the pins within their limit, every live pin is in, whatever
-    /// conversation and documents would take. What is required and pinned is read off a plan that has room for all of it.
+    /// If the minimum and all pins fit, and the pins are within their limit, every live pin is included, for
+    /// any demand of conversation and documents (rule S2). The required and pinned items are read from a plan
+    /// with room for all of them.
     #[test]
     fn pins_come_before_conversation_and_documents(mut session in generate::session()) {
         session.config.sections.system_pinned.cap = None;
@@ -38,7 +39,7 @@ proptest! {
             prop_assert_eq!(pinned(&plan), pinned(&ample));
             prop_assert!(dropped.is_empty(), "{:?}", dropped);
         }
-        // Every note that is out for want of room has a notice, and nothing else has one that is in.
+        // Every note excluded for lack of room has a notice, and no included note has one.
         for row in &plan.excluded {
             let told = dropped.iter().any(|notice| notice.ids.contains(&row.id));
             let is_note = row.kind == ItemKind::Note && matches!(row.reason, ExcludedReason::Budget { .. });
@@ -49,10 +50,10 @@ proptest! {
         }
     }
 
-    /// One document of as many tokens as `most` is in and one of a token more is not; beside one of as many as `free`
-    /// everything stays that is in without documents.
+    /// A document of `most` tokens is included, and one with a token more is not. With a document of `free`
+    /// tokens, everything stays that is included without documents.
     #[test]
-    fn a_retrieval_budget_is_what_documents_get(mut session in generate::session()) {
+    fn retrieval_budget_equals_the_room_for_documents(mut session in generate::session()) {
         let rag = RagOptions::default();
         session.config.rag = rag;
         session.rag = Vec::new();
@@ -72,14 +73,14 @@ proptest! {
             manager.build_plan(&session.request(&log).with_rag([item])).unwrap()
         });
         let has = |plan: &ContextPlan| plan.section(Section::Rag).included == 1;
-        // A pin inside of the last prompt's window may come to be paid by the conversation where a document takes its tokens.
+        // The conversation may pay for a pin inside the last prompt's window if a document takes its tokens.
         if session.before.is_none() || session.lines.iter().all(|line| line.life.pin.is_none()) {
             for tokens in [budget.most, budget.free, budget.share.min(budget.most)] {
                 prop_assert!(plan(tokens).is_none_or(|plan| has(&plan)), "{budget:?} {tokens}");
             }
             prop_assert!(plan(budget.most + 1).is_none_or(|plan| !has(&plan)), "{budget:?}");
         }
-        // Pins beyond their limit take what is left, and a document may leave them less.
+        // Pins beyond their limit get only free tokens, which a document may reduce.
         let limit = session.budget.saturating_sub(3) * u64::from(session.config.sections.pins_limit) / 1_000;
         let pinned = without.included.iter().filter(|row| row.reason == IncludedReason::Pinned);
         let free_is_exact = pinned.map(|row| row.token_estimate.tokens).sum::<u64>() <= limit;

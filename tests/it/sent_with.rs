@@ -1,4 +1,5 @@
-//! Documents and state that stay where they were sent (rule S10): each prompt begins with the whole one before it.
+//! Documents and state retained at the position where they were sent (rule S10): each prompt begins with the
+//! whole one before it.
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PinnedItem,
@@ -28,7 +29,7 @@ fn staying() -> Config {
     config
 }
 
-/// The parts of a body in their order, without what is said of the whole, each as text.
+/// Returns the parts of a body in order as text, without settings of the whole request.
 fn pieces(plan: &ContextPlan) -> Vec<String> {
     let body = match plan.wire_format {
         WireFormat::Anthropic => serde_json::to_value(render::anthropic(plan)).unwrap(),
@@ -39,7 +40,7 @@ fn pieces(plan: &ContextPlan) -> Vec<String> {
     let messages = body.get("messages").or_else(|| body.get("input")).unwrap();
     let mut pieces: Vec<String> = head.iter().map(Value::to_string).collect();
     for message in messages.as_array().unwrap() {
-        // Neighbours of one role are one message to the provider: only parts and roles count.
+        // Adjacent messages of one role are one message to the provider, so only parts and roles count.
         let said = match message.get("content") {
             Some(Value::Array(parts)) => parts.clone(),
             Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
@@ -50,7 +51,7 @@ fn pieces(plan: &ContextPlan) -> Vec<String> {
     pieces
 }
 
-/// A talk in which each question comes with documents and a clock of its own, now and then with steps of an agent.
+/// A conversation in which each question has its own documents and clock, sometimes with agent steps.
 struct Talk {
     manager: ContextWindowManager,
     log: Conversation,
@@ -65,7 +66,7 @@ impl Talk {
         Self { manager: manager_for(model, config), log, limits, prompts: 0 }
     }
 
-    /// The documents of a prompt: one is new each time, one is there every third time.
+    /// Returns the documents of a prompt: one is new each time, one recurs every third time.
     fn documents(&self) -> Vec<RagItem> {
         let at = self.prompts;
         let new = RagItem::new(format!("d{at}"), 0.9, format!("Fact {at}: {}", "word ".repeat(20 + at % 7)));
@@ -84,7 +85,7 @@ impl Talk {
         self.log.push(Message::user(format!("Question {}?", self.prompts)));
     }
 
-    /// Sends the prompt; the reply calls a tool, or ends the turn.
+    /// Sends the prompt. The reply calls a tool or ends the turn.
     fn reply(&mut self, calls: bool) -> ContextPlan {
         let plan = self.plan();
         self.prompts += 1;
@@ -100,7 +101,7 @@ impl Talk {
         plan
     }
 
-    /// So many turns, the n-th with n modulo 3 steps of an agent. Every plan.
+    /// Runs this number of turns, the n-th with n modulo 3 agent steps, and returns every plan.
     fn turns(&mut self, turns: usize) -> Vec<ContextPlan> {
         let mut plans = Vec::new();
         for turn in 0..turns {
@@ -114,8 +115,8 @@ impl Talk {
     }
 }
 
-/// With room for everything, the parts of a prompt begin with all the parts of the one before it, whatever documents and
-/// state came with each, in every wire format. And nothing is in it twice.
+/// With room for everything, the parts of a prompt begin with all parts of the one before it, for any
+/// documents and state and in every wire format. No part is repeated.
 #[test]
 fn each_prompt_begins_with_the_whole_one_before_it() {
     for model in MODELS {
@@ -150,7 +151,7 @@ fn each_prompt_begins_with_the_whole_one_before_it() {
     }
 }
 
-/// The default does that for models that check, and for no others.
+/// By default, documents are retained for models that check reasoning, and for no others.
 #[test]
 fn the_default_asks_whether_the_model_checks() {
     for (model, stays) in [("claude-fable-5-2", true), ("gpt-6.2-sol", true), ("gpt-4o", false)] {
@@ -161,8 +162,8 @@ fn the_default_asks_whether_the_model_checks() {
     }
 }
 
-/// At every budget: the ledger adds up, no prompt is over its budget, what is repeated is what stood, and the documents of a
-/// prompt take no more than their limit.
+/// At every budget the ledger sums to the total, no prompt exceeds its budget, repeated items equal the
+/// earlier ones, and the documents of a prompt stay within their limit.
 #[test]
 fn at_every_budget_a_prompt_fits_and_documents_leave_together() {
     let (mut released, mut cut, mut repeated) = (0, 0, 0);
@@ -193,14 +194,14 @@ fn at_every_budget_a_prompt_fits_and_documents_leave_together() {
                 (released, cut) =
                     (released + usize::from(leave), cut + usize::from(told(NoticeCode::WindowCut)));
                 if leave {
-                    // What came before this turn and stays is messages only.
+                    // Retained items from before this turn are messages only.
                     let live = plan.included.iter().position(|row| {
                         row.section == Section::Conversation && row.id == *plan.live().unwrap()
                     });
                     let earlier = plan.included[..live.unwrap()].iter();
                     let standing = earlier
                         .filter(|row| row.section == Section::Conversation && row.kind == ItemKind::Document);
-                    // The live question's own stand right before it.
+                    // Only the live question's own documents and state are right before it.
                     assert!(standing.count() <= 2, "{of}");
                 } else if at > 0 && plan.overflow.is_none() && !told(NoticeCode::WindowCut) {
                     let (then, now) = (pieces(&plans[at - 1]), pieces(plan));
@@ -216,9 +217,9 @@ fn at_every_budget_a_prompt_fits_and_documents_leave_together() {
     );
 }
 
-/// What no longer stands in the prompt is sent again when the request brings it again.
+/// An evicted item is sent again when the request contains it again.
 #[test]
-fn what_left_is_sent_again_when_it_is_retrieved_again() {
+fn evicted_document_is_sent_again_when_retrieved_again() {
     let mut talk = Talk::new("claude-fable-5-2", &staying(), Some(700));
     let document = RagItem::new("rule", 0.9, "note ".repeat(40));
     let (mut again, mut without) = (0, 0);
@@ -241,7 +242,7 @@ fn what_left_is_sent_again_when_it_is_retrieved_again() {
     assert!(again > 2 && without > 10, "{again} times sent, {without} times it stood there");
 }
 
-/// A document whose text has changed is another one, and one that is too large for its question says why.
+/// A document with changed text is a new one, and one too large for its question has that reason.
 #[test]
 fn a_changed_document_is_sent_and_a_large_one_is_held_by_the_limit() {
     let mut talk = Talk::new("claude-fable-5-2", &staying(), Some(1_000));
@@ -264,7 +265,7 @@ fn a_changed_document_is_sent_and_a_large_one_is_held_by_the_limit() {
 
 /// Files, journals and other stores give the same conversation: the next prompt is the same, byte for byte.
 #[test]
-fn what_was_sent_is_part_of_every_store() {
+fn sent_documents_survive_every_store() {
     for model in MODELS {
         let mut talk = Talk::new(model, &staying(), Some(900));
         talk.turns(4);
@@ -283,7 +284,8 @@ fn what_was_sent_is_part_of_every_store() {
     }
 }
 
-/// A session file says which documents a question was sent with; those of a question that is not answered are about to be sent.
+/// A session file names the documents that a question was sent with. Those of an unanswered question are
+/// still to be sent.
 #[test]
 fn a_session_file_names_the_documents_of_its_questions() {
     let text = json!({
@@ -308,9 +310,9 @@ fn a_session_file_names_the_documents_of_its_questions() {
     assert!(error.contains("documents") && error.contains("user"), "{error}");
 }
 
-/// A redacted file plans alike, the documents and state of earlier prompts included.
+/// A redacted file gives the same plan, including documents and state of earlier prompts.
 #[test]
-fn a_redacted_session_plans_alike() {
+fn redacted_session_gives_the_same_plan() {
     let mut talk = Talk::new("claude-fable-5-2", &staying(), Some(900));
     talk.turns(4);
     talk.ask();
@@ -329,9 +331,9 @@ fn a_redacted_session_plans_alike() {
     assert_eq!(rows(&again), rows(&plan));
 }
 
-/// Stateless callers keep the anchor and what they sent.
+/// Stateless callers keep the anchor and the sent documents.
 #[test]
-fn a_stateless_caller_says_what_its_questions_were_sent_with() {
+fn stateless_caller_supplies_the_sent_documents() {
     let config = staying();
     let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap();
     let document = RagItem::new("d", 0.9, "A fact.");
@@ -346,8 +348,8 @@ fn a_stateless_caller_says_what_its_questions_were_sent_with() {
     assert!(log.remember_documents("m9", []).is_err());
 }
 
-/// Nothing of it depends on reasoning: dropped reasoning, tools and steps leave documents where they were.
-/// S10: the question was sent without the new document, and the log remembers what it was sent with; no prompt is remembered.
+/// The question was sent without the new document, and the log records its documents (rule S10). No prompt is
+/// remembered.
 #[test]
 fn new_documents_of_a_remembered_question_come_last() {
     for model in ["claude-fable-5-2", "gpt-6.2-astra"] {
@@ -369,8 +371,9 @@ fn new_documents_of_a_remembered_question_come_last() {
     }
 }
 
+/// Retention does not depend on reasoning: dropped reasoning, tools and steps leave documents in place.
 #[test]
-fn other_options_leave_documents_where_they_stand() {
+fn other_options_keep_document_positions() {
     let mut config = staying();
     config.conversation.reasoning = ReasoningPolicy::Drop;
     let mut talk = Talk::new("claude-fable-5-2", &config, None);
@@ -383,9 +386,9 @@ fn other_options_leave_documents_where_they_stand() {
     assert_eq!(ids, ["m0", "d0", "e0", "m1", "clock@2", "m2", "m3", "d1", "e1"]);
 }
 
-/// What `explain` says of budgets is what planning at each of them shows, where documents leave together too.
+/// The budgets in an explanation agree with planning at each of them, also if documents are evicted together.
 #[test]
-fn explanations_know_when_documents_leave() {
+fn explanations_account_for_document_eviction() {
     let mut decided = 0;
     for model in MODELS {
         let mut talk = Talk::new(model, &staying(), Some(1_000));
@@ -400,7 +403,7 @@ fn explanations_know_when_documents_leave() {
             talk.manager.build_plan(&request.clone().with_limits(limits)).unwrap()
         };
         let plans: Vec<ContextPlan> = (1..=1_500).map(plan).collect();
-        // Of two documents of one id the newer one is asked about; the older ones stand elsewhere.
+        // Of two documents with one id, the newer one is explained; older ones are at earlier positions.
         let is_in = |id: &str, budget: u64| {
             let kind = |row: &PlannedItem| match id.split_once(':') {
                 Some(("rag", name)) => row.kind == ItemKind::Document && row.id.as_str() == name,
@@ -433,8 +436,8 @@ fn explanations_know_when_documents_leave() {
     assert!(decided > 30, "{decided} answers say anything");
 }
 
-/// A note that is pinned while the model is at work waits for the next question; one that is never dropped does not, nor one
-/// that was sent before.
+/// A note pinned while the model works waits for the next question. An undroppable note does not wait, nor
+/// one that was sent before.
 #[test]
 fn a_note_of_a_running_loop_waits() {
     let mut talk = Talk::new("claude-fable-5-2", &Config::default(), None);
@@ -461,7 +464,7 @@ fn a_note_of_a_running_loop_waits() {
     talk.reply(true);
     talk.log.pin(PinnedItem::new("always", "Be safe.").with_ttl(Ttl::Unlimited));
     assert!(is_in(&talk.plan(), "always"));
-    // Where nothing stays, nothing waits.
+    // If nothing is retained, nothing waits.
     let mut talk = Talk::new("gpt-4o", &Config::default(), None);
     talk.ask();
     talk.reply(true);
@@ -469,9 +472,10 @@ fn a_note_of_a_running_loop_waits() {
     assert!(is_in(&talk.plan(), "late"));
 }
 
-/// O6: what is new since the last prompt and its reply is what the next body has behind them; where that was changed, an error.
+/// The new items since the last prompt and its reply are the end of the next body. If the earlier part
+/// changed, the call returns an error (rule O6).
 #[test]
-fn what_is_new_is_what_comes_behind_the_reply() {
+fn new_items_are_those_after_the_last_reply() {
     for model in ["gpt-6.2-astra", "claude-fable-5-2"] {
         let mut talk = Talk::new(model, &staying(), None);
         let mut continued = 0;
@@ -495,7 +499,7 @@ fn what_is_new_is_what_comes_behind_the_reply() {
             }
         }
         assert!(continued > 8, "{continued}");
-        // Another head, a tighter budget: the provider's copy is another one.
+        // With other instructions or a smaller budget, the provider's stored copy differs.
         talk.ask();
         let request = PlanRequest::new(&talk.log).with_focus("Where things are.");
         let plan = talk.manager.build_plan(&request).unwrap();
@@ -506,7 +510,8 @@ fn what_is_new_is_what_comes_behind_the_reply() {
     }
 }
 
-/// Two documents of one id are one that stands and one that repeats it, in every step: nothing is sent again and again.
+/// Of two documents with one id, one is retained and one repeats it, in every step. They are not sent
+/// alternately.
 #[test]
 fn two_documents_of_one_id_are_not_sent_in_turns() {
     let mut talk = Talk::new("claude-fable-5-2", &staying(), None);
@@ -528,9 +533,9 @@ fn two_documents_of_one_id_are_not_sent_in_turns() {
     }
 }
 
-/// A document that the request brings again is sent again where it has left, also where another one of its id stays.
+/// An evicted document in the request is sent again, also if another one with its id stays.
 #[test]
-fn a_document_that_left_is_sent_again_beside_another_of_its_id() {
+fn evicted_document_is_sent_again_next_to_another_with_its_id() {
     let manager = manager_for("claude-fable-5-2", &staying());
     let call = ToolCall::new("c", "look", "{}");
     let mut log = Conversation::from([
@@ -556,9 +561,9 @@ fn a_document_that_left_is_sent_again_beside_another_of_its_id() {
     assert!(left > 0 && stood > 0, "{left} budgets without one of them, {stood} with both");
 }
 
-/// A question that is answered without the documents that it was remembered with stands without them.
+/// A question answered without its remembered documents stays in the prompt without them.
 #[test]
-fn documents_that_were_not_sent_do_not_stand() {
+fn unsent_documents_are_not_retained() {
     let manager = manager_for("claude-fable-5-2", &staying());
     let mut log = Conversation::from([Message::user("What?")]);
     log.remember_documents("m0", [manager.sent_document(&RagItem::new("d", 0.9, "A fact."))]).unwrap();
@@ -570,9 +575,9 @@ fn documents_that_were_not_sent_do_not_stand() {
     assert_eq!(Conversation::from_events(log.events()).unwrap(), log);
 }
 
-/// A request for a summary holds the documents and the state where they were sent: its beginning is what was sent before.
+/// A summary request keeps documents and state at their positions, so it begins with the sent prompt.
 #[test]
-fn a_compaction_is_asked_for_behind_what_was_sent() {
+fn summary_request_begins_with_the_sent_prompt() {
     let mut config = staying();
     config.compaction.retain.messages = Some(1);
     let mut talk = Talk::new("claude-opus-5-5", &config, None);
@@ -589,7 +594,7 @@ fn a_compaction_is_asked_for_behind_what_was_sent() {
     assert!(all.contains("o'clock"));
 }
 
-/// Anchors from elsewhere, and another provider: no panic, and the whole prompt.
+/// Foreign anchors and another provider cause no panic, and the whole prompt is sent.
 #[test]
 fn a_continuation_needs_a_last_prompt_for_the_same_target() {
     let manager = manager_for("gpt-6.2-astra", &staying());
@@ -606,17 +611,19 @@ fn a_continuation_needs_a_last_prompt_for_the_same_target() {
     }
 }
 
-/// What a question's documents have cost, against what their leaving costs: they stay while the first is less, and leave with the
-/// question at which it is not (rule S11). The sums are made here again, from the prompts that were sent.
+/// The cost of retaining a question's documents, against the cost of evicting them. They stay while the first
+/// is smaller and are evicted at the first question at which it is not (rule S11). The test sums both from
+/// the sent prompts.
 #[test]
-fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
-    // Reading costs a tenth and writing 1.25 of the price of input: as many as fit are read again about a dozen times.
+fn documents_are_evicted_once_rereading_cost_as_much_as_eviction() {
+    // Reading costs a tenth of the input price and writing 1.25 times, so fitting documents are read about a
+    // dozen times.
     let mut config = staying();
     config.rag.leave = Leave::Weighed;
     let mut talk = Talk::new("gpt-5.6", &config, None);
     let (read, write) = (400u64, 5_000u64);
     let mut released = Vec::new();
-    // What reading each of them again has cost so far.
+    // The cost so far of reading each document again.
     let mut rent: BTreeMap<String, u64> = BTreeMap::new();
     for turn in 0..60 {
         talk.ask();
@@ -629,7 +636,7 @@ fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
         let documents: BTreeSet<String> =
             talk.documents().iter().map(|item| item.id().as_str().to_owned()).collect();
         let stays = |id: &str| id.starts_with('d') || id.starts_with('e') || id.starts_with("clock@");
-        // The clock and what is retrieved again would be sent again.
+        // The clock and the documents retrieved again would be sent again in any case.
         let standing = |id: &str| stays(id) && !id.starts_with("clock@") && !documents.contains(id);
         let before = last.iter().flat_map(|last| last.iter()).map(|piece| piece.0.as_str().to_owned());
         let stood: BTreeSet<String> = before.filter(|id| stays(id)).collect();
@@ -653,7 +660,7 @@ fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
             rent.clear();
         }
         let sent = talk.reply(false);
-        // What the prompt before held already was read again, unless it left just now.
+        // Documents of the prompt before were read again, unless they were evicted just now.
         let stood = if notice.is_some() { BTreeSet::new() } else { stood };
         for row in sent.included.iter().filter(|row| stood.contains(row.id.as_str())) {
             *rent.entry(row.id.to_string()).or_default() += row.token_estimate.tokens * read;
@@ -662,8 +669,8 @@ fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
     assert!(!released.is_empty(), "nothing ever left");
 }
 
-/// O2, O5: documents of several questions that share an id are candidates of their own, each with a row by another id,
-/// and the prompt still begins with the whole one before it.
+/// Documents of several questions with the same id are separate candidates, each with a row under its own id.
+/// The prompt still begins with the whole one before it (rules O2, O5).
 #[test]
 fn documents_of_one_id_have_rows_of_their_own() {
     for model in MODELS {
@@ -699,7 +706,7 @@ fn documents_of_one_id_have_rows_of_their_own() {
             log.push_reply(&plan, Message::assistant(format!("Answer {turn}.")), None);
             before = Some(plan);
         }
-        // Without documents of its own, the newest one goes by the id.
+        // If the question has no documents, the newest document keeps the plain id.
         log.push(Message::user("And now?"));
         let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
         let documents = plan.included.iter().filter(|row| row.kind == ItemKind::Document);

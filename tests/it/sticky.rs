@@ -1,5 +1,5 @@
-//! The prompt's beginning stays where it is (rule S5): how much of it, over hundreds of turns and of tool steps, fed
-//! back by the conversation and by `previous` alike.
+//! The beginning of the prompt stays unchanged (rule S5): the tests measure its length over hundreds of turns
+//! and tool steps. The last prompt is known from the conversation or from `previous`.
 
 use crate::support::generate::bytes;
 use context_window::{
@@ -9,7 +9,7 @@ use context_window::{
 use context_window_formats::Session;
 use serde_json::{Value, json};
 
-/// The trace of the peers' comparison: sizes of 20 to 199 tokens from a linear congruential generator.
+/// The sizes in the comparison with similar tools: 20 to 199 tokens from a linear congruential generator.
 struct Sizes(u64);
 
 impl Sizes {
@@ -19,19 +19,20 @@ impl Sizes {
     }
 }
 
-/// A token is a byte and messages have no frame, as in that comparison.
+/// Builds a manager for which a token is a byte and messages have no frame, as in that comparison.
 fn manager(config: Config) -> ContextWindowManager {
     let mut model = Model::custom("trace");
     model.wire_format = WireFormat::Plain;
     ContextWindowManager::new(model, bytes(), config).unwrap()
 }
 
-/// Sums over a run of prompts: what each repeats of the one before, without its newest message.
+/// Sums over a series of prompts: the tokens repeated from the one before, without its newest message.
 #[derive(Default)]
 struct Reuse {
     last: Option<Vec<(String, u64)>>,
-    /// From the first cut on: tokens repeated, and tokens that could have been.
+    /// Repeated tokens from the first cut on.
     repeated: u64,
+    /// Repeatable tokens from the first cut on.
     repeatable: u64,
     cuts: u32,
     prompts: u32,
@@ -63,8 +64,8 @@ fn request<'a>(log: &'a Conversation, budget: u64) -> PlanRequest<'a> {
     PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget))
 }
 
-/// Checks that the plan is equal, whether the conversation remembers the last prompt, the caller hands its anchor back, or a session
-/// file of the same messages holds it.
+/// Checks that the plan is equal if the conversation remembers the last prompt, the caller passes its anchor,
+/// or a session file of the same messages contains it.
 fn check_all_three_ways(
     manager: &ContextWindowManager,
     log: &Conversation,
@@ -123,9 +124,9 @@ fn the_trace_of_the_peers_keeps_its_prefix_and_every_question() {
     assert!(reuse_at.is_sorted_by_key(|(_, reuse)| *reuse), "a lower mark repeats more: {reuse_at:?}");
 }
 
-/// Where turns are large, the mark alone would leave nothing but the question.
+/// If turns are large, the low mark alone would leave only the question.
 #[test]
-fn a_cut_keeps_the_newest_answered_turn_where_it_fits() {
+fn window_cut_keeps_the_newest_answered_turn_if_it_fits() {
     let manager = manager(Config::default());
     let mut log = Conversation::new();
     for turn in 0..6 {
@@ -133,13 +134,13 @@ fn a_cut_keeps_the_newest_answered_turn_where_it_fits() {
         let plan = manager.build_plan(&request(&log, 1_000)).unwrap();
         let is_in = |id: String| plan.included.iter().any(|row| row.id.as_str() == id);
         assert!(turn == 0 || is_in(format!("a{}", turn - 1)), "turn {turn}: {:?}", plan.included);
-        // Of such turns one fits, and no two.
+        // One such turn fits, and two do not.
         log.push_reply(&plan, Message::assistant("a".repeat(700)).with_id(format!("a{turn}")), None);
     }
 }
 
 #[test]
-fn a_long_agent_turn_keeps_its_prefix_as_steadily() {
+fn long_agent_turn_keeps_its_prefix() {
     for results in [ToolResults::Keep, ToolResults::Clear] {
         let mut config = Config::default();
         config.conversation.tool_results = results;
@@ -208,7 +209,7 @@ fn while_the_question_is_the_same_the_documents_stay() {
     };
     let mut sets = Vec::new();
     for step in 0..30 {
-        // The retriever changes its mind with every step.
+        // The retriever returns other documents in every step.
         let plan = manager.build_plan(&request(&log, 1_000).with_rag(items(step % 8))).unwrap();
         let set: Vec<String> = plan
             .included
@@ -266,7 +267,7 @@ fn another_model_or_other_limits_start_afresh() {
 }
 
 #[test]
-fn a_session_file_carries_what_the_last_prompt_left_behind() {
+fn session_file_carries_the_last_anchor() {
     let turn = |at: usize| {
         format!(
             r#"{{"role":"user","content":"question {at}"}},{{"role":"assistant","content":"answer {at}"}}"#
@@ -290,7 +291,7 @@ fn a_session_file_carries_what_the_last_prompt_left_behind() {
 }
 
 #[test]
-fn what_did_not_fit_leaves_no_window_behind() {
+fn overflowing_prompt_leaves_no_window() {
     let manager = manager(Config::default());
     let mut log = Conversation::from([Message::user("u".repeat(50)), Message::assistant("a".repeat(50))]);
     log.push(Message::user("q".repeat(900)));

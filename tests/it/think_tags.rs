@@ -5,7 +5,7 @@ use context_window::{
     config::ThinkTags, plan::NoticeCode,
 };
 
-/// Returns the texts that are sent, and the tokens of the plan.
+/// Returns the sent texts and the tokens of the plan.
 fn sent(model: &str, think_tags: ThinkTags, messages: &[Message]) -> (Vec<String>, u64) {
     let mut config = Config::default();
     config.conversation.think_tags = think_tags;
@@ -35,7 +35,7 @@ fn turns() -> [Message; 5] {
 }
 
 #[test]
-fn registry_decides_unless_the_option_does() {
+fn registry_decides_unless_the_option_is_set() {
     let kept = turns().map(|message| message.text().to_owned());
     let cut = ["Q0", "A0", "Q1", "A1", "Q2"].map(str::to_owned);
     for (model, think_tags, expected) in [
@@ -56,7 +56,7 @@ fn registry_decides_unless_the_option_does() {
 }
 
 #[test]
-fn running_turn_sends_it_as_it_came() {
+fn running_turn_sends_think_tags_unchanged() {
     let call = || Message::assistant("<think>look</think>").with_tool_calls([ToolCall::new("c", "f", "{}")]);
     let said = [Message::user("Q"), call(), Message::tool("c", "R")];
     assert_eq!(sent("deepseek-r1", ThinkTags::Auto, &said).0, ["Q", "<think>look</think>", "R"]);
@@ -65,7 +65,7 @@ fn running_turn_sends_it_as_it_came() {
 }
 
 #[test]
-fn nothing_else_is_cut() {
+fn other_think_tags_are_kept() {
     for text in ["<think>alone</think>", "About <think>tags</think> in texts", "<think>open", "A <b>"] {
         let said = [Message::user("Q"), Message::assistant(text), Message::user("<think>mine</think> Q1")];
         let texts = sent("deepseek-r1", ThinkTags::Auto, &said).0;

@@ -1,4 +1,5 @@
-//! Reasoning that its provider checks (rules K1 to K4): what is sent is what would be taken back.
+//! Reasoning that its provider checks (rules K1 to K4): only reasoning that the provider would accept is
+//! sent.
 
 mod cases;
 mod lives;
@@ -15,7 +16,8 @@ use context_window::{
     render,
 };
 
-/// A model that checks, counted by characters so that any build of the tests can plan for it.
+/// Builds a manager for a model that checks reasoning, counted by characters so that every test build
+/// supports it.
 fn manager_for(model: &str, config: Config) -> ContextWindowManager {
     let mut model = Model::named(model).unwrap();
     model.tokenizer = Some("chars/4".into());
@@ -26,12 +28,12 @@ fn manager() -> ContextWindowManager {
     manager_for("claude-fable-5-2", Config::default())
 }
 
-/// What the model thought, sealed under a name.
+/// Creates reasoning signed with this text.
 fn thought(seal: &str) -> Reasoning {
     Reasoning::signed(WireFormat::Anthropic, "I should look.", seal)
 }
 
-/// A reply with a call that was thought about, and the call's result.
+/// Adds a reply with reasoning and a call, and the call's result.
 fn step(log: &mut Conversation, plan: &ContextPlan, number: usize, result: &str) {
     let id = format!("c{number}");
     let reply = Message::assistant("Looking.")
@@ -41,7 +43,7 @@ fn step(log: &mut Conversation, plan: &ContextPlan, number: usize, result: &str)
     log.push(Message::tool(&*id, result));
 }
 
-/// The seals that a prompt sends, in order.
+/// Returns the signatures in a prompt, in order.
 fn seals(plan: &ContextPlan) -> Vec<String> {
     let body = serde_json::to_value(render::anthropic(plan)).unwrap();
     let messages = body["messages"].as_array().unwrap().iter();
@@ -53,7 +55,7 @@ fn causes(plan: &ContextPlan) -> Vec<(String, String)> {
     plan.thoughts.lost.iter().map(|lost| (lost.id.to_string(), lost.why.to_string())).collect()
 }
 
-/// A question and three steps, all of it in the prompt.
+/// Creates a conversation of a question and three steps, with all of it in the prompt.
 fn looked(manager: &ContextWindowManager, limits: RequestLimits) -> Conversation {
     let mut log = Conversation::from([Message::system("Be brief."), Message::user("Where is it?")]);
     for number in 0..3 {
@@ -65,7 +67,7 @@ fn looked(manager: &ContextWindowManager, limits: RequestLimits) -> Conversation
 }
 
 #[test]
-fn with_room_every_thought_goes_back() {
+fn reasoning_is_sent_back_if_there_is_room() {
     let manager = manager();
     let mut log = looked(&manager, RequestLimits::new());
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
@@ -77,9 +79,9 @@ fn with_room_every_thought_goes_back() {
     assert!(plan.notices.iter().all(|notice| notice.code != NoticeCode::ReasoningWithheld));
 }
 
-/// The same conversation with one thing changed before the thoughts: none of them is sent, and a notice names it.
+/// The same conversation with one change before the reasoning: no reasoning is sent, and a notice names it.
 #[test]
-fn a_changed_head_withholds_all() {
+fn changed_instructions_withhold_all_reasoning() {
     let manager = manager();
     let log = looked(&manager, RequestLimits::new());
     let lost = |log: &Conversation, tools: &[Tool]| {
@@ -99,9 +101,9 @@ fn a_changed_head_withholds_all() {
     assert_eq!(lost(&log, &tools), "the prompt before it changed at `m0` (new item inserted before it)");
 }
 
-/// What was seen with the planner as it was: a cut inside of the live turn, and the thoughts behind it sent all the same.
+/// Regression test: after a cut inside the live turn, the reasoning behind it was sent nevertheless.
 #[test]
-fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
+fn window_cut_in_a_running_loop_drops_later_reasoning() {
     let manager = manager();
     let mut log = Conversation::new();
     for at in 0..30 {
@@ -130,9 +132,9 @@ fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
     assert!(cuts > 0 && kept > 0, "{cuts} cuts, {kept} kept");
 }
 
-/// What was withheld when another thought was made does not come back before it (rule K2).
+/// Reasoning that was withheld when other reasoning was made is not sent before it later (rule K2).
 #[test]
-fn a_thought_that_was_left_out_stays_out() {
+fn omitted_reasoning_stays_out() {
     let manager = manager();
     let mut log = looked(&manager, RequestLimits::new());
     log.pin(context_window::PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Unlimited));
@@ -141,14 +143,15 @@ fn a_thought_that_was_left_out_stays_out() {
     step(&mut log, &plan, 3, "Not here.");
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!(seals(&plan), ["seal3"], "made behind the prompt as it is now");
-    // The note goes: the first three would be valid again, the fourth is not. The newest that passes is sent with its run.
+    // After the note is gone the first three would be valid again, but the fourth is not. The newest valid
+    // reasoning is sent with the unbroken run before it.
     log.unpin("tone");
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!(seals(&plan), ["seal0", "seal1", "seal2"]);
 }
 
 #[test]
-fn a_compaction_withholds_what_was_thought_before_it() {
+fn compaction_withholds_earlier_reasoning() {
     let mut config = Config::default();
     config.compaction.retain.messages = Some(4);
     let manager = manager_for("claude-fable-5-2", config);
@@ -171,9 +174,10 @@ fn a_compaction_withholds_what_was_thought_before_it() {
     assert_eq!(seals(&plan), ["seal6"], "what comes after the compaction is kept again");
 }
 
-/// A model reads what some others thought; a conversation that goes back to the first one has its thoughts again (rule K3).
+/// A model reads the reasoning of some other models. Switching back to the first one restores its reasoning
+/// (rule K3).
 #[test]
-fn another_model_reads_what_it_can() {
+fn another_model_gets_the_reasoning_it_can_read() {
     let first = manager();
     let log = looked(&first, RequestLimits::new());
     for (model, sent) in [
@@ -181,7 +185,7 @@ fn another_model_reads_what_it_can() {
         ("claude-fable-5-1", 0),
         ("claude-opus-5-5", 0),
         ("claude-fable-5-2", 3),
-        // What is newer than the registry is taken to check, and to read its own only.
+        // A model newer than the registry is assumed to check, and to read only its own reasoning.
         ("claude-fable-6", 0),
     ] {
         let mut target = Model::named(model).unwrap().with_wire_format(WireFormat::Anthropic);
@@ -193,15 +197,15 @@ fn another_model_reads_what_it_can() {
             assert_eq!(causes(&plan)[0].1, "the model does not read what claude-fable-5-2 thought");
         }
     }
-    // A model that checks nothing takes what it always took.
+    // A model that does not check accepts all reasoning.
     let plan = manager_for("claude-opus-5", Config::default()).build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (3, 0));
 }
 
-/// Fable 5.1 reads what Opus 5.5 thought, but not the other way round: what Opus thought, it thought without Fable's thoughts
-/// before it, and so they are not put back there (rule K2).
+/// Fable 5.1 reads the reasoning of Opus 5.5, but not the other way round. Opus reasoned without Fable's
+/// reasoning before it, so that is not sent there again (rule K2).
 #[test]
-fn thoughts_are_not_put_back_before_one_that_was_made_without_them() {
+fn reasoning_is_not_reinserted_before_reasoning_made_without_it() {
     let fable = manager_for("claude-fable-5-1", Config::default());
     let opus = manager_for("claude-opus-5-5", Config::default());
     let mut log = looked(&fable, RequestLimits::new());
@@ -214,7 +218,7 @@ fn thoughts_are_not_put_back_before_one_that_was_made_without_them() {
 }
 
 #[test]
-fn the_option_says_what_is_done() {
+fn reasoning_option_selects_the_policy() {
     let policy = |reasoning: ReasoningPolicy| {
         let mut config = Config::default();
         config.conversation.reasoning = reasoning;
@@ -238,9 +242,9 @@ fn the_option_says_what_is_done() {
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (0, 3));
 }
 
-/// A session from elsewhere: its thoughts were made behind everything before them.
+/// A session from another tool: its reasoning is assumed to be made after everything before it.
 #[test]
-fn thoughts_of_unknown_birth_go_back_behind_a_whole_history() {
+fn reasoning_of_unknown_origin_is_sent_after_a_complete_history() {
     let manager = manager();
     let call = |number: usize| ToolCall::new(format!("c{number}"), "look", "{}");
     let mut log = Conversation::from([Message::user("Where is it?")]);
@@ -261,9 +265,9 @@ fn thoughts_of_unknown_birth_go_back_behind_a_whole_history() {
     assert!(seals(&cut).is_empty(), "{:?}", cut.thoughts);
 }
 
-/// What a change costs in reasoning is part of the difference of two plans.
+/// The difference of two plans includes the reasoning lost by the change.
 #[test]
-fn a_difference_says_which_thoughts_it_costs() {
+fn prefix_difference_lists_the_lost_reasoning() {
     let manager = manager();
     let log = looked(&manager, RequestLimits::new());
     let (before, after) = (PlanRequest::new(&log), PlanRequest::new(&log).with_focus("Sheds."));

@@ -1,4 +1,4 @@
-//! Messages of the user that nobody has answered (rule S13).
+//! User messages without an answer (rule S13).
 
 use context_window::plan::NoticeCode;
 use context_window::{
@@ -27,7 +27,7 @@ fn spec() -> Vec<Message> {
     ]
 }
 
-/// Returns the ids and the words of the notice.
+/// Returns the ids and the text of the notice.
 fn notice(log: &Conversation, budget: u64) -> Option<(Vec<String>, String)> {
     let request = PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget));
     let plan = manager().build_plan(&request).unwrap();
@@ -65,7 +65,7 @@ fn answered_messages_and_meetings_get_no_notice() {
     let mut answered = spec();
     answered.insert(3, Message::assistant("Read."));
     assert_eq!(notice(&log(answered), 200), None);
-    // A meeting: nobody but users speaks, or they have names.
+    // A meeting: all messages are by users, or they have names.
     let only_users = spec().into_iter().filter(|message| message.role() == context_window::Role::User);
     assert_eq!(notice(&log(only_users.collect()), 200), None);
     let named = spec().into_iter().enumerate().map(|(at, message)| match message.role() {

@@ -1,11 +1,11 @@
-//! The validators themselves: for each rule that shows in one body, a sound body passes, and a body that breaks the rule
-//! is reported with its number and no other, except where a rule cannot be broken alone.
+//! Tests of the validators: for each rule visible in one body, a valid body passes. A body that breaks the
+//! rule is reported with its number and no other, unless a rule cannot be broken alone.
 
 use crate::rules::{Form, Target, chat_template::control_tokens_in_content, check};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What a body is reported for, each number once.
+/// Returns the rule numbers reported for a body, each once.
 fn labels(target: &Target, body: &Value) -> Vec<String> {
     let found = check(target, body);
     let labels: BTreeSet<String> =
@@ -18,7 +18,7 @@ fn passes(target: &Target, body: &Value) {
     assert!(found.is_empty(), "{body:#}\n{found:#?}");
 }
 
-/// A rule with the rules that break with it, for whom, a sound body, and one that is not.
+/// A rule with the rules broken together with it, its target, a valid body and an invalid one.
 struct Case {
     rule: u8,
     also: &'static [&'static str],
@@ -46,7 +46,7 @@ fn run(cases: Vec<Case>) {
     }
 }
 
-/// Bodies that break no numbered rule, but the shape that the API asks for.
+/// Checks bodies that break no numbered rule but have a shape that the API refuses.
 fn misshapen(target: &Target, wrap: impl Fn(&Value) -> Value, wrong: &[Value]) {
     for body in wrong.iter().map(wrap) {
         assert_eq!(labels(target, &body), ["shape"], "{body:#}\n{:#?}", check(target, &body));
@@ -54,7 +54,7 @@ fn misshapen(target: &Target, wrap: impl Fn(&Value) -> Value, wrong: &[Value]) {
 }
 
 #[test]
-fn what_is_no_body_at_all_is_reported_too() {
+fn malformed_bodies_are_reported() {
     let odd = json!([null, 7, "x", [], {}, {"role": 7}, {"type": []}, {"content": {}}, {"parts": 7}]);
     let nested = json!({"role": "user", "type": "message", "content": odd, "parts": odd, "tool_calls": odd});
     let list = json!([odd, nested, {"role": "assistant", "content": odd}, {"role": "tool"}]);
@@ -105,7 +105,7 @@ fn list(messages: &[&Value]) -> Value {
     json!({"messages": messages})
 }
 
-/// A tool call as OpenAI Chat has it.
+/// Returns a tool call in the form of OpenAI Chat.
 fn call(id: &str) -> Value {
     json!({"id": id, "type": "function", "function": {"name": "boil", "arguments": "{\"litres\": 2}"}})
 }
@@ -165,7 +165,7 @@ fn chat() -> Vec<Case> {
 }
 
 #[test]
-fn openai_chat_allows_what_its_flags_say() {
+fn openai_chat_flags_allow_their_features() {
     let (system, user) = (says("system", "Be brief."), says("user", "Tea?"));
     let many = Target { many_system: true, developer_role: true, ..Target::default() };
     passes(&many, &list(&[&system, &system, &user, &says("developer", "In verse."), &user]));
@@ -378,7 +378,7 @@ fn openai_responses_shapes() {
     misshapen(&target, Value::clone, &[json!({"input": []}), json!({"input": "Tea?"})]);
 }
 
-/// An Anthropic message of blocks.
+/// Returns an Anthropic message of blocks.
 fn blocks(role: &str, blocks: Value) -> Value {
     json!({"role": role, "content": blocks})
 }
@@ -825,7 +825,7 @@ fn chat_templates_may_be_given_parsed_arguments_and_bare_pictures() {
 }
 
 #[test]
-fn control_tokens_are_found_wherever_a_template_prints() {
+fn control_tokens_are_found_in_every_printed_text() {
     let markers = ["<|im_end|>".to_owned(), "</tool_call>".to_owned(), String::new()];
     let found = |message: Value| control_tokens_in_content(&json!([message]), &markers).len();
     assert_eq!(found(says("user", "Tea?")), 0);

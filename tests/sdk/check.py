@@ -16,20 +16,20 @@ The first three bodies are checked as the SDK's own parameters of
 `max_tokens` may be absent and `input` may not; a Gemini body is checked part by part,
 since google-genai has no type for a whole body. Nothing goes over the network.
 
-The types alone are lenient, so this is made stricter:
+The types alone are lenient, so they are made stricter:
 
 * a key that the type does not name is refused, at every depth;
-* lists written as `Iterable` in the SDK are checked when they are read, item by item;
-  pydantic would leave them unread;
-* nothing is converted: "1" is no number;
-* in Anthropic content only the request types count, not the response classes that the
-  SDK also takes, which allow unknown keys;
-* in Gemini bodies keys are in camelCase, enum values exist, and what the SDK's own
-  documentation states but its types do not say holds: fields described as
-  "Required." are there, a role is "user" or "model", a part holds exactly one thing.
+* lists declared as `Iterable` in the SDK are checked item by item; pydantic would not
+  read them;
+* nothing is converted: "1" is not a number;
+* in Anthropic content only the request types are valid, not the response classes that
+  the SDK also accepts and that allow unknown keys;
+* in Gemini bodies keys are in camelCase, enum values exist, and the rules hold that only
+  the SDK's documentation states: fields described as "Required." are present, a role is
+  "user" or "model", a part has exactly one kind of data.
 
-What the SDK types as `object` stays unchecked: JSON schemas of tools (but for Gemini's
-`parameters`), arguments of calls. Whether base64 is base64 is known for Gemini only.
+Values of the SDK type `object` are not checked: JSON schemas of tools (except Gemini's
+`parameters`), arguments of calls. Base64 is checked for Gemini only.
 
 Prints the refused bodies, each with the place and the reason of its first error, and a
 line per provider. Exit: 0 all accepted, 1 some refused, 2 bad usage, bad input or
@@ -69,7 +69,7 @@ except ImportError as error:
 
 
 class GeminiBody(BaseModel):
-    """The body of generateContent, made of the SDK's types."""
+    """The body of generateContent, built from the SDK's types."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
@@ -100,14 +100,14 @@ PROVIDERS = {
 
 
 def inside(node, *wrappers):
-    """The schema that a chain of wrapping schemas leads to."""
+    """Returns the schema inside a chain of wrapping schemas."""
     while node["type"] in wrappers:
         node = node["schema"]
     return node
 
 
 def strict(node, definitions):
-    """A copy of a pydantic core schema that refuses what it should.
+    """Returns a copy of a pydantic core schema with the strict rules above.
 
     Core schemas are dicts with a "type" and further schemas in them, the same for all
     ways of writing a type, so that no `Iterable` and no TypedDict can be overlooked.
@@ -122,7 +122,7 @@ def strict(node, definitions):
 
     node = dict(node)
     if kind == "typed-dict":
-        # One type allows extras by the SDK's own word: a JSON schema.
+        # One type explicitly allows additional keys: a JSON schema.
         if node.get("extra_behavior") != "allow":
             node["extra_behavior"] = "forbid"
     elif kind == "generator":
@@ -130,22 +130,22 @@ def strict(node, definitions):
     elif kind == "union":
         choices = node["choices"]
         requests = [c for c in choices if not is_response(c, definitions)]
-        node["choices"] = requests or choices  # none: it is within a response class
+        node["choices"] = requests or choices  # no tag: it is inside a response class
         node["mode"] = "left_to_right"  # accepts the same as "smart", and is faster
     elif kind == "function-before":
-        # google-genai's only one logs and returns its input; but a Python function in
+        # The only one of google-genai logs and returns its input, but a Python function in
         # between makes pydantic forget that it reads JSON, where bytes are base64.
         if "_check_field_type_mismatches" not in repr(node["function"]):
             give_up(f"unknown validator in the SDK: {node['function']}")
         return strict(node["schema"], definitions)
     elif kind == "enum":
-        # google-genai makes up a member for an unknown value. Case is free there.
+        # google-genai creates a member for an unknown value, and ignores case.
         values = [member.value for member in node["cls"]]
         values += [value.lower() for value in values if value.lower() not in values]
         node["type"], node["expected"] = "literal", values
     elif kind == "model":
-        # Only the fields: pydantic takes a model's own lenient validator as it is, and
-        # `Part` has an __init__ that takes more than JSON.
+        # Only the fields: pydantic uses a model's own lenient validator unchanged, and
+        # `Part` has an __init__ that accepts more than JSON.
         fields = inside(node["schema"], "function-before")["fields"]
         node = {
             "type": "model-fields",
@@ -163,17 +163,18 @@ def strict(node, definitions):
 
 
 def required(field, info):
-    """Without default and null, if its description says so."""
+    """Returns the field without default and null, if its description requires it."""
     if (info.description or "").startswith("Required."):
         field = {**field, "schema": inside(field["schema"], "default", "nullable")}
     return field
 
 
 def is_response(choice, definitions):
-    """Whether a member of a union is a pydantic model, or a union of such.
+    """Returns True if a member of a union is a pydantic model, or a union of such.
 
-    In the SDKs made of TypedDicts a model is what an answer is parsed into. A plain
-    dict is none; but read from JSON it would pass for one. google-genai has no unions.
+    In the SDKs made of TypedDicts, a model is the parsed form of a response. A plain
+    dict is no model, but read from JSON it would be accepted as one. google-genai has
+    no unions.
     """
     if isinstance(choice, tuple):
         choice = choice[0]
@@ -192,7 +193,7 @@ def validator(body_type, optional, needed):
     for keys, value in ((optional, False), (needed, True)):
         for key in keys:
             body["fields"][key]["required"] = value
-    return SchemaValidator(schema, {"val_json_bytes": "base64"})  # as google-genai has it
+    return SchemaValidator(schema, {"val_json_bytes": "base64"})  # the form in google-genai
 
 
 # ----------------------------------------------------------------- checking one body
@@ -207,7 +208,7 @@ class Checker:
         self.validator = validator(body_type, optional, needed)
 
     def first_error(self, body):
-        """(path, message), or None if the body is accepted."""
+        """Returns (path, message), or None if the body is accepted."""
         try:
             self.validator.validate_json(
                 json.dumps(body), strict=True, by_alias=True, by_name=False
@@ -224,7 +225,7 @@ GEMINI_DATA = (
 
 
 def gemini_rules(body):
-    """What google-genai documents of `Content.role` and `Part` and does not type."""
+    """Checks the rules for `Content.role` and `Part` that google-genai only documents."""
     places = [(("contents", i), content) for i, content in enumerate(body["contents"])]
     for place, content in places:
         if content.get("role") not in (None, "user", "model"):
@@ -241,13 +242,13 @@ def gemini_rules(body):
 
 
 def first_error(body, errors):
-    """The error to show of all those that pydantic reports for the members of unions.
+    """Selects the error to show from those that pydantic reports for the members of unions.
 
-    Looks at the first message or item with an error only. Members that are out by their
-    `type` or `role` are left aside; of what remains, a missing key says most, and then
-    the deepest error.
+    Only the first message or item with an error is examined. Members excluded by their
+    `type` or `role` are ignored. Of the rest, a missing key is preferred, and then the
+    deepest error.
     """
-    if not errors[0]["loc"]:  # no object, or no JSON to other readers than Python's
+    if not errors[0]["loc"]:  # not an object, or JSON that only Python can read
         return "body", errors[0]["msg"]
     found = [(path_in(body, error), error) for error in errors]
     first = next((path[:2] for path, _ in found if len(path) > 1), found[0][0])
@@ -268,9 +269,9 @@ def first_error(body, errors):
         path, error = item
         return error["type"] == "missing" and item in live, len(path)
 
-    path, error = max(live + tags, key=telling)  # the first of equals
+    path, error = max(live + tags, key=telling)  # the first of equal errors
     if error["type"] == "literal_error":
-        # All the values that some member would have taken here.
+        # All values that a member would have accepted here.
         same = [e for p, e in live + tags if p == path and e["type"] == error["type"]]
         values = dict.fromkeys(e["ctx"]["expected"] for e in same)
         message = f"{error['input']!r} is not {' or '.join(values)}"
@@ -282,7 +283,7 @@ def first_error(body, errors):
 
 
 def path_in(body, error):
-    """An error's place without the names of types that pydantic puts between."""
+    """Returns an error's path without the type names that pydantic inserts."""
     path = []
     here = body
     for step in error["loc"]:
@@ -305,7 +306,7 @@ def dotted(path):
 
 
 def lines_of(files):
-    """(place, line) of every line that is not empty."""
+    """Yields (place, line) for every line that is not empty."""
     if not files:
         if sys.stdin.isatty():
             give_up("usage: check.py [--self-test | FILE...], or the lines on stdin")

@@ -1,4 +1,4 @@
-"""Compares a body that came out of the planner with the one that went in."""
+"""Compares the planner's output body with its input body."""
 
 import json
 
@@ -48,7 +48,7 @@ def compare(samples, body, out, wire):
 
 
 def compare_compaction(sample, units, found):
-    """Compares a compaction and everything behind it; the messages before it may be gone."""
+    """Compares a compaction and everything after it; earlier messages may be missing."""
     unit = written(unmarked(sample.value))
     units, found = ([u for u in us if not MARKER.search(u)] for us in (units, found))
     rest = units[units.index(unit) :]
@@ -76,7 +76,7 @@ def first_difference(units, found):
 
 
 def invented(body, out, wire_in, wire_out):
-    """Yields the texts that the assistant says in the output and did not say before."""
+    """Yields the assistant's texts in the output that are not in the input."""
     said = {text for text in conversation_of(wire_in).words(body) if text}
     joined = sorted(said, key=len, reverse=True)
     for text in wire_out.words(out):
@@ -136,7 +136,7 @@ def declared(tool):
 
 
 def lost_fields(sample, out):
-    """Returns the fields of a function beside its description and parameters that are not declared."""
+    """Returns the undeclared fields of a function, except description and parameters."""
     if not sample.union.is_tool:
         return []
     everywhere = {
@@ -173,7 +173,7 @@ def fault_elsewhere(sample, body, out, notices, wire_format):
 
 
 def marked_texts(value, number):
-    """Yields texts that show that a sample is there: with its number, or data."""
+    """Yields texts that prove that a sample is present: with its number, or data."""
     if isinstance(value, str) and (number in value or len(value) > 40):
         yield value.rpartition(",")[2]  # without the type of a data address
     inner = value.values() if isinstance(value, dict) else value

@@ -1,9 +1,9 @@
-"""Puts samples into conversations, and finds them in the body that comes out.
+"""Inserts samples into conversations, and finds them in the output body.
 
-A `Wire` knows one wire format: `turn` is one sample among messages that make it valid (a
-call has its result, a result its call, what a provider's tool did the reasoning before
-it), `units` what a body consists of, item by item or block by block. Texts of the form
-"Question 7?" and "Answer 7." mark the places between samples.
+A `Wire` implements one wire format. `turn` returns one sample among messages that make it
+valid: a call with its result, a result with its call, output of a provider's tool with the
+reasoning before it. `units` returns the items or blocks of a body. Texts of the form
+"Question 7?" and "Answer 7." mark the positions between samples.
 """
 
 import re
@@ -53,7 +53,7 @@ class Wire:
         raise NotImplementedError
 
     def words(self, body):
-        """Yields the texts that the assistant says in a body."""
+        """Yields the assistant's texts in a body."""
         for message in body.get(self.list_key) or ():
             if message.get("role") == "assistant":
                 yield from texts_of(message.get("content"))
@@ -135,7 +135,7 @@ class Responses(Wire):
 
 
 def answer_to(call, result):
-    """Returns the result with the id of its call, under the key that its type has for it."""
+    """Returns the result with the id of its call, under the key of its type."""
     own = call.get("call_id", call.get("id"))
     if "approval_request_id" in result:
         result["approval_request_id"] = call["id"]
@@ -171,7 +171,7 @@ class Chat(Wire):
             asked = {"role": "assistant", "content": None, "function_call": call}
             return [question, asked, value, answer]
         calls = value.get("tool_calls") or ()
-        if calls:  # which stand in place of the one that is deprecated
+        if calls:  # these replace the deprecated one
             value.pop("function_call", None)
         results = [
             {"role": "tool", "tool_call_id": call["id"], "content": f"result_{n}"} for call in calls
@@ -196,7 +196,7 @@ class Anthropic(Wire):
         return messages
 
     def units(self, body):
-        """Returns the blocks, and a unit for each beginning of a message with its further keys."""
+        """Returns the blocks, and a unit for the start of each message with its other keys."""
         found = []
         for message in body.get("messages") or ():
             rest = {key: value for key, value in message.items() if key != "content"}
@@ -230,7 +230,7 @@ class Anthropic(Wire):
         return [question, answer]
 
     def calls(self, kind, value, n, smallest):
-        """Returns blocks of the assistant, results in the user's message, blocks behind those."""
+        """Returns the assistant's blocks, results in the user's message, and the blocks after those."""
         own, back, late = [value], [], []
         if kind == "tool_use":
             back = [{"type": "tool_result", "tool_use_id": value["id"], "content": f"result_{n}"}]
@@ -273,7 +273,7 @@ def text(said):
 
 
 class AnthropicMessages(Anthropic):
-    """Whole messages: a text is one text block to the provider, and a message is role and content, in any order."""
+    """Whole messages: a text equals one text block, and a message is role and content, in any order."""
 
     def units(self, body):
         def usual(message):
@@ -354,7 +354,7 @@ class Gemini(Wire):
 
 
 def paired(value, n):
-    """Returns a part with its other half, if it is one of a tool that the provider runs."""
+    """Returns a part with its counterpart, if it belongs to a tool that the provider runs."""
     pairs = (
         (
             "executableCode",

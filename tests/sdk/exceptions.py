@@ -1,6 +1,6 @@
-"""What comes back otherwise by design: one by one, with the reason.
+"""Intended differences between input and output, one by one, with the reason.
 
-Keys are union, type and label of a sample; a fourth part is the wire format that it goes to.
+Keys are union, type and label of a sample; a fourth part is the target wire format.
 """
 
 REASONS = {

@@ -3,8 +3,8 @@
     target/sdk/bin/python tests/sdk/models.py target/debug/plan-inspect
 
 Asks `plan-inspect models show` for every name in the types of OpenAI's and
-Anthropic's SDK (google-genai types no names). Names that the registry does not have
-stand below, each with the reason; one that it has by now is to be taken out.
+Anthropic's SDK (google-genai types no names). Names missing from the registry are listed
+below, each with the reason. Remove a name once the registry has it.
 Nothing goes over the network.
 
 Exit: 0 all known, 1 some not, 2 bad usage or missing packages.
@@ -33,7 +33,7 @@ EXCEPTIONS = {
 
 
 def names_in(type_):
-    """The texts of all literals in a type."""
+    """Returns the texts of all literals in a type."""
     names = set()
     for argument in get_args(type_):
         names |= {argument} if isinstance(argument, str) else names_in(argument)

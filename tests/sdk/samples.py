@@ -1,8 +1,8 @@
 """Builds samples of a type of an SDK from its type hints.
 
-A sample is a JSON value with a label that says which choice of the type it shows: the
-required fields alone, one optional field alone, one member of a union, all fields, all
-fields in reverse order. Texts and ids carry the mark `§`, for the number of the sample.
+A sample is a JSON value with a label for the choice that it shows: the required fields
+alone, one optional field alone, one member of a union, all fields, all fields in reverse
+order. Texts and ids carry the mark `§`, for the number of the sample.
 Numbers are `Num`, which keeps the spelling.
 """
 
@@ -25,14 +25,14 @@ PDF = (
     "Ymo8PC9UeXBlL1BhZ2VzL0tpZHNbMyAwIFJdL0NvdW50IDE+PmVuZG9iagozIDAgb2JqPDwvVHlw"
     "ZS9QYWdlL1BhcmVudCAyIDAgUj4+ZW5kb2JqCnRyYWlsZXI8PC9Sb290IDEgMCBSPj4K"
 )
-LITERALS = 4  # values of one enumeration that are tried
+LITERALS = 4  # number of values tried per enumeration
 MARK = "§"
-# Fields of which the server wants at least one, which the types do not say.
+# Fields of which the server requires at least one, although the types do not.
 ONE_OF = (
     ("image_url", "file_data", "file_url", "file_id"),
     ("content", "tool_calls", "function_call", "refusal", "audio"),
 )
-# Fields that the server wants and the type does not: a call without a name has no answer.
+# Fields that only the server requires: a call without a name has no answer.
 NEEDED = (("FunctionCall", "name"),)
 
 
@@ -70,7 +70,7 @@ def json_schema():
     }
 
 
-# Texts that have to be more than some text: key -> value.
+# Texts that need a certain form: key -> value.
 TEXTS = {
     "arguments": '{"zeta": 1.0,  "alpha": [1e2, null], "text": "given %s"}' % MARK,
     "data": PNG,
@@ -97,7 +97,7 @@ class Samples:
     """Walks type hints; `of` yields (label, value), the smallest value first."""
 
     def __init__(self, walked=()):
-        self.walked = walked  # types with a walk of their own: within others two samples
+        self.walked = walked  # types with their own walk: inside others, two samples
         self.within = []  # types that are being walked: a type in itself gets one sample
 
     def of(self, hint, key=""):
@@ -143,7 +143,7 @@ class Samples:
 
     def of_union(self, members, key):
         members = [member for member in members if can_be_json(member)]
-        # A model among typed dicts is what answers are parsed into, the same on the wire.
+        # A model among typed dicts is the parsed form of a response, equal on the wire.
         if any(is_typeddict(bare(member)) for member in members):
             members = [member for member in members if not is_model(member)]
         members.sort(key=lambda member: member is type(None))
@@ -248,7 +248,7 @@ def is_a_list(hint, origin):
 
 
 def fields_of_typed_dict(owner):
-    """name -> (hint, whether it is required), as the SDK orders them."""
+    """Returns name -> (hint, is_required) in the SDK's order."""
     hints = get_type_hints(owner, include_extras=True)
     return {name: (hint, is_required(hint)) for name, hint in hints.items()}
 
@@ -262,9 +262,9 @@ def is_required(hint):
 
 
 def fields_of_model(owner):
-    """Returns the fields of a pydantic model under the names that are sent.
+    """Returns the fields of a pydantic model under their names on the wire.
 
-    google-genai has every field optional and says "Required." in the description.
+    In google-genai every field is optional, with "Required." in the description.
     """
     found = {}
     for name, info in owner.model_fields.items():

@@ -6,12 +6,12 @@ import re
 from samples import Num
 
 MARKER = re.compile(r"\b(?:Question|Answer) \d+b?[?.]|\bmark_\d+\b")
-# The planner places cache marks anew in each prompt.
+# The planner sets new cache marks in each prompt.
 CACHE_MARKS = ("cache_control", "prompt_cache_breakpoint")
 
 
 def written(value):
-    """Writes JSON with the order of keys and the spelling of numbers as they are."""
+    """Writes JSON with the original order of keys and spelling of numbers."""
     if isinstance(value, Num):
         return value.spelt
     if isinstance(value, dict):
@@ -38,7 +38,7 @@ def unmarked(value):
 
 
 def slices(units):
-    """Returns the units between two markers, by both; units with markers are left aside."""
+    """Returns the units between two markers, by both; units with markers are left out."""
     found = {}
     before, between = None, []
     for unit in units:

@@ -24,14 +24,14 @@ from conversations import (
 )
 from samples import MARK, PNG, Samples, fill, members_of
 
-# wire format: a model that takes reasoning of any turn back, so that none is left out
+# wire format: a model that accepts reasoning of any turn, so that none is left out
 MODELS = {
     "openai-responses": "gpt-6.2-sol",
     "openai": "gpt-6.2-sol",
     "anthropic": "claude-opus-5-5",
     "gemini": "gemini-3-pro-preview",
 }
-# Fields of one of Google's parts that say something of a medium.
+# Fields of Google's parts with metadata of a medium.
 OF_MEDIA = (
     "mediaResolution",
     "videoMetadata",
@@ -45,7 +45,7 @@ OF_MEDIA = (
 
 @dataclass
 class SdkUnion:
-    """A union of one SDK, and how its samples are sent."""
+    """A union of one SDK, and the way its samples are sent."""
 
     package: str
     name: str
@@ -84,10 +84,10 @@ class Sample:
     number: int
     value: dict
     difference: str = ""
-    is_equal: bool = False  # but for the order of keys and the spelling of numbers
-    is_invented: bool = False  # the assistant says what it did not say
+    is_equal: bool = False  # except the order of keys and the spelling of numbers
+    is_invented: bool = False  # there is an invented assistant text
     tried: int = 0  # other wire formats that it was sent to
-    foreign: dict = field(default_factory=dict)  # wire format -> what is wrong there
+    foreign: dict = field(default_factory=dict)  # wire format -> fault
 
     def key(self):
         return self.union.name, self.kind, self.label
@@ -156,7 +156,7 @@ def all_unions():
 def split_by_field(walk, walked):
     """Builds samples of Google's parts and tools, one type with a field for each kind of thing.
 
-    A part holds one thing, and beside it what is said of it; a tool any number of kinds.
+    A part has one kind of data and its metadata; a tool has any number of kinds.
     """
     (hint,) = walk.members.values()
     held = set(check.GEMINI_DATA)

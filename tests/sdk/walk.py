@@ -1,4 +1,4 @@
-"""Walk over what the official Python SDKs declare: each type goes in and out as it was.
+"""Check that each type of the official Python SDKs passes through the planner unchanged.
 
     python3 -m venv target/sdk
     target/sdk/bin/pip install -r tests/sdk/requirements.txt
@@ -8,19 +8,19 @@
 Every input item, message, block, part and tool that the SDKs of OpenAI, Anthropic and
 Google declare is built from its type hints (`samples.py`), put into a conversation that
 makes it valid (`conversations.py`), and planned by `plan-inspect` at a budget that is
-never reached. Held is:
+never reached. The rules are:
 
-* for its own wire format: the same JSON value, with its keys in their order and its
-  numbers as they were spelt, between the same neighbours. Cache marks are decided for
-  each prompt, so they are left aside.
-* for every wire format: the assistant says nothing that it did not say before.
-* for another wire format: the text of a tool's result is still there, or there is a
-  notice on it; so it is with the fields of a tool, and with an item as a whole.
-* for a model of OpenAI that is not sent reasoning of earlier turns: no item with an id is
-  sent without the reasoning directly before it, which the server would refuse.
+* for its own wire format: the same JSON value, with its keys in order and its numbers in
+  the same spelling, between the same neighbours. Cache marks are set for each prompt, so
+  they are ignored.
+* for every wire format: there is no invented assistant text.
+* for another wire format: the text of a tool's result is kept or a notice names it; the
+  same holds for the fields of a tool, and for a whole item.
+* for an OpenAI model without reasoning of earlier turns: no item with an id is sent
+  without the reasoning directly before it, because the server would refuse it.
 
-Differences by design are in `EXCEPTIONS`, one by one, with the reason; one that does not
-differ any more is an error. Prints a table, then what differs by type, with an example
+Intended differences are in `EXCEPTIONS`, one by one, with the reason; one that no longer
+differs is an error. Prints a table, then the differences by type, with an example
 (`--all`: every sample). Exit: 0 all held, 1 some did not, 2 bad usage or missing parts.
 """
 
@@ -51,7 +51,7 @@ from spelling import read, written
 from unions import MODELS, all_unions
 
 BUDGET = "900000"
-FORGETFUL = "gpt-5.1"  # a model that reads the reasoning of the live turn alone
+FORGETFUL = "gpt-5.1"  # a model that reads only the reasoning of the live turn
 IN_A_BODY = 20  # samples of one conversation: an image of unknown size counts up to 36,000 tokens
 
 
@@ -66,7 +66,7 @@ class Tool:
         self.path = path
 
     def plan(self, body, wire_format, model=None):
-        """Returns the body that comes out, or None, and the notices."""
+        """Returns the output body, or None, and the notices."""
         command = [self.path, "-", "--format", "messages", "--budget", BUDGET]
         command += ["--model", model or MODELS[wire_format], "--wire-format", wire_format]
         done = subprocess.run(
@@ -88,7 +88,7 @@ class Walk:
         self.tool = tool
 
     def groups(self, union):
-        """Yields samples that go into one body; tools of one name are kept apart."""
+        """Yields groups of samples for one body each; tools with one name are in different groups."""
         groups = []
         for sample in union.samples:
             if sample.is_alone():
@@ -106,10 +106,10 @@ class Walk:
         yield from (group for group, _ in groups)
 
     def planned(self, job, samples, wire_format, model=None):
-        """Plans the body of samples; returns it, the body that comes out, and notices.
+        """Plans the body of samples; returns it, the output body, and notices.
 
-        A body that is refused is halved: the job is done for each half, until the one
-        sample is found for which the reason is returned in place of a body.
+        A refused body is split in halves until the refused sample is found. The reason
+        is then returned instead of a body.
         """
         body = samples[0].union.wire.body([sample.turn() for sample in samples])
         out, notices = self.tool.plan(body, wire_format, model)
@@ -139,7 +139,7 @@ class Walk:
                     sample.is_invented = True
 
     def other(self, samples, wire_format):
-        """Plans samples for another wire format. A text that is gone is looked for alone."""
+        """Plans samples for another wire format. A sample with a missing text is planned alone."""
 
         def again(some):
             self.other(some, wire_format)
@@ -150,7 +150,7 @@ class Walk:
         elif len(samples) == 1:
             fault = fault_elsewhere(samples[0], body, out, notices, wire_format)
         else:
-            # An invented text does not say which sample it is from.
+            # An invented text does not identify its sample.
             is_said = any(invented(body, out, samples[0].union.wire, wire_of(wire_format)))
             for sample in samples:
                 if is_said or lost_texts(sample, out) or lost_fields(sample, out):
@@ -160,7 +160,7 @@ class Walk:
             samples[0].foreign[wire_format] = fault
 
     def pairs(self, samples):
-        """Plans Responses for a model that is sent no reasoning of earlier turns."""
+        """Plans Responses for a model without reasoning of earlier turns."""
         body, out, notices = self.planned(self.pairs, samples, "openai-responses", FORGETFUL)
         if out is None:
             if notices:
@@ -185,7 +185,7 @@ class Walk:
                 yield self.pairs, samples
                 for sample in samples:
                     sample.tried += 1
-            # Tools that a provider runs itself are declared to nobody else.
+            # Tools that a provider runs itself are not declared to others.
             sent = [s for s in samples if not union.is_tool or declared(s.value)]
             apart = [s for s in sent if s.label in ("", "all") and not union.is_tool]
             together = [s for s in sent if s not in apart]
@@ -201,7 +201,7 @@ class Walk:
 
 
 def refused_by_types(walks):
-    """Yields the samples that the SDKs' own types refuse: faults of this walk."""
+    """Yields the samples that the SDKs' own types refuse, which are faults of this test."""
     from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming
 
     optional = ("model", "max_tokens")
@@ -239,7 +239,7 @@ COLUMNS = (
 
 
 def report(walks, every):
-    """Prints the table and the differences; returns how many there are."""
+    """Prints the table and the differences; returns their number."""
     rows = [COLUMNS, *map(row_of, walks)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
     for row in rows:
@@ -276,7 +276,7 @@ def row_of(union):
 
 
 def faults_of(union):
-    """Yields sample, wire format and fault of everything that is no exception."""
+    """Yields sample, wire format and fault of every difference that is no exception."""
     for sample in union.samples:
         if sample.difference and sample.key() not in EXCEPTIONS:
             yield sample, "", sample.difference

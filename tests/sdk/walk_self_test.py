@@ -1,7 +1,7 @@
-"""Shows that the walk over the SDKs' types sees damage: each kind of it must be red.
+"""Checks that the test of the SDKs' types detects every kind of damage.
 
-In place of `plan-inspect` stands a planner that gives back the body it gets, damaged in
-one way; undamaged, every sample of every union is identical.
+A simulated planner replaces `plan-inspect` and returns its input body, damaged in one way.
+Without damage, every sample of every union is identical.
 """
 
 import re
@@ -15,7 +15,7 @@ SAID = "[A part of type x is left out here.]"
 
 
 class Damaging:
-    """A planner that returns the body it gets, damaged."""
+    """A planner that returns its input body, damaged."""
 
     def __init__(self, damage, notices=()):
         self.damage, self.notices = damage, list(notices)
@@ -47,7 +47,7 @@ def without(key, value, body):
 
 
 def swapped(key, value, body):
-    """Returns the body with an item in the place of the one before it."""
+    """Returns the body with an item exchanged with the one before it."""
     for items in (body["input"],) if "input" in body else (m["content"] for m in body["messages"]):
         for at, item in enumerate(items):
             if at and isinstance(item, dict) and item.get(key) == value:
@@ -57,7 +57,7 @@ def swapped(key, value, body):
 
 
 def reordered(node):
-    """Returns the value with the keys of every object the other way round."""
+    """Returns the value with the keys of every object in reverse order."""
     if isinstance(node, dict):
         return {key: reordered(item) for key, item in reversed(node.items())}
     return [reordered(item) for item in node] if isinstance(node, list) else node
@@ -69,7 +69,7 @@ def says(item, body):
 
 
 def chat_of(result, said, body):
-    """Returns a body of Chat that has a result, and an assistant that says something."""
+    """Returns a body of Chat with a result and an assistant text."""
     return {
         "messages": [
             {"role": "user", "content": "Question 0?"},
@@ -79,7 +79,7 @@ def chat_of(result, said, body):
     }
 
 
-# (name, union, type, label, damage of the body that comes out)
+# (name, union, type, label, damage of the output body)
 RED = [
     ("keys in another order", "Responses items", "ShellCall", "all", reordered),
     (
@@ -219,7 +219,7 @@ GREEN = [
 ]
 TOOL = ("Responses tools", "FunctionToolParam", "defer_loading=true")
 RESULT = ("Responses items", "FunctionCallOutput", "all")
-# (name, what a body of Chat is made of, notices, whether it is held)
+# (name, parts of a body of Chat, notices, is_accepted)
 OTHER = [
     ("the result is there", ("output_{n}", "Answer {n}."), (), True),
     ("the result is gone", ("", "Answer {n}."), (), False),
@@ -228,14 +228,14 @@ OTHER = [
     ("words in another format", ("output_{n}", SAID), ("x: note: H6 m3: left out",), False),
     ("words beside its own", ("output_{n}", "Answer {n}. " + SAID), (), False),
 ]
-# (name, fields of the tool in a body of Chat, notices, whether it is held)
+# (name, fields of the tool in a body of Chat, notices, is_accepted)
 TOOLS = [
     ("all fields are there", {"strict": True, "defer_loading": True}, (), True),
     ("a field is gone", {"strict": True}, (), False),
     ("a field is gone, with a notice", {"strict": True}, ("x: note: H7 tools: left out",), True),
     ("another value", {"strict": False, "defer_loading": True}, (), False),
 ]
-# (name, types of items that are left out, whether it is held)
+# (name, types of the items left out, is_accepted)
 PAIRS = [
     ("a pair is there", (), True),
     ("a pair is gone", ("reasoning", "image_generation_call"), True),

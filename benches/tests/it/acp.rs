@@ -5,7 +5,8 @@ use context_window::{Config, ContextWindowManager, Conversation, Message, Model,
 use context_window_formats::acp;
 use serde_json::{Value, json};
 
-/// Reads an update as the protocol's type, and writes it again: what its types do not know, or read otherwise, would be gone.
+/// Reads an update as the protocol's type and writes it again. Fields that the type does not know would be
+/// lost or changed.
 fn read(update: &Value) -> SessionUpdate {
     let read: SessionUpdate = serde_json::from_value(update.clone()).unwrap();
     let again = serde_json::to_value(&read).unwrap();
@@ -16,7 +17,7 @@ fn read(update: &Value) -> SessionUpdate {
 }
 
 #[test]
-fn the_protocols_types_read_what_is_written() {
+fn protocol_types_deserialize_written_messages() {
     let mut config = Config::default();
     config.compaction.retain.messages = Some(1);
     let manager =

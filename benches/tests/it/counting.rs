@@ -1,4 +1,4 @@
-//! Counts against references (rules N1, N2).
+//! Counts compared with reference implementations (rules N1, N2).
 
 use context_window::TokenCounter;
 use context_window_benches::{
@@ -16,7 +16,7 @@ fn openai_counts_equal_the_reference() {
     ];
     let mut compared = 0;
     for (kind, text) in every_text() {
-        // The reference panics on long runs of blanks; the shorter ones here it survives.
+        // The reference panics on long runs of blanks; these are short enough.
         for (counter, reference) in &pairs {
             let expected = reference.encode_ordinary(&text).len() as u64;
             assert_eq!(counter.count(&text).unwrap().tokens, expected, "{} on {kind}", counter.name());
@@ -35,7 +35,7 @@ fn counts_of_a_tokenizer_json_equal_the_reference() {
         let reference = reference(&folder);
         let mut compared = 0;
         for (kind, text) in &texts {
-            // The reference is slow; it is not asked about everything unless there is time.
+            // The reference is slow, so it counts only a part of the texts unless there is time.
             if compared > 600 && !full() {
                 break;
             }
@@ -48,7 +48,7 @@ fn counts_of_a_tokenizer_json_equal_the_reference() {
     }
 }
 
-/// Plain text to the released tokenizers, control tokens among it.
+/// Loads a released tokenizer that treats control tokens in a text as plain text.
 fn reference(folder: &Path) -> tokenizers_v0::Tokenizer {
     let mut reference = tokenizers_v0::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
     reference.set_encode_special_tokens(true);
@@ -60,7 +60,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if full() { 20_000 } else { 200 }))]
 
     #[test]
-    fn any_text_counts_as_the_reference_counts_it(text in "\\PC{0,60}|[a-zA-Z' \\n\\r/é中]{0,80}|(?s:.){0,40}") {
+    fn any_text_has_the_count_of_the_reference(text in "\\PC{0,60}|[a-zA-Z' \\n\\r/é中]{0,80}|(?s:.){0,40}") {
         let o200k = tiktoken_rs::o200k_base_singleton().encode_ordinary(&text).len() as u64;
         let cl100k = tiktoken_rs::cl100k_base_singleton().encode_ordinary(&text).len() as u64;
         prop_assert_eq!(TokenCounter::o200k_base().count(&text).unwrap().tokens, o200k);

@@ -1,4 +1,4 @@
-//! Counts and messages against those of other crates: `cargo test -p context-window-benches`.
+//! Counts and messages compared with other crates: `cargo test -p context-window-benches`.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,

@@ -1,4 +1,4 @@
-//! Plans for chat templates against the released tokenizers (rule N3).
+//! Plans for chat templates compared with the released tokenizers (rule N3).
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Model, PlanRequest, RagItem, RequestLimits, TokenCounter,
@@ -11,7 +11,7 @@ fn template_of(model: &Model) -> &ChatTemplate {
     model.template.as_ref().unwrap()
 }
 
-/// The whole prompt through the reference: control tokens are meant.
+/// Counts the whole prompt with the reference, including its real control tokens.
 fn by_reference(folder: &Path, text: &str) -> u64 {
     let mut reference = tokenizers_v0::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
     reference.with_truncation(None).unwrap();
@@ -23,9 +23,9 @@ fn ledger(plan: &ContextPlan) -> i128 {
     items.chain(plan.overhead.iter().map(|line| i128::from(line.tokens))).sum()
 }
 
-/// N3: with a chat template the total is the count of what the template renders, at any budget.
+/// With a chat template, the total is the count of the rendered text at any budget (rule N3).
 #[test]
-fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
+fn chat_template_plan_total_equals_count_of_rendered_text() {
     let tools = [Tool::new(
         "stock",
         "Counts \"<b>\" things & 'more'.",
@@ -52,7 +52,7 @@ fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
                 .with_limits(RequestLimits::prompt_budget(budget));
             let plan = match manager.build_plan(&request) {
                 Ok(plan) => plan,
-                // Some templates know no tools, and say so.
+                // Some templates support no tools and give an error.
                 Err(error) => {
                     assert!(
                         error.to_string().contains("roles must alternate"),
@@ -71,7 +71,7 @@ fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
             );
             assert_eq!(i128::from(plan.estimated_tokens_total.tokens), ledger(&plan));
             assert_eq!(plan.estimated_tokens_total.certainty, Certainty::Exact);
-            // What a template puts around a message is learnt: only the whole is exact.
+            // The frame that a template adds to a message is estimated, so only the total is exact.
             assert!(plan.included.iter().all(|item| item.token_estimate.certainty == Certainty::Estimate));
             assert!(
                 plan.estimated_tokens_total.tokens <= budget || plan.overflow.is_some(),

@@ -177,7 +177,7 @@ def test_a_compactor_keeps_to_the_counter_it_is_given() -> None:
     assert compactor.compact(given, 0, COUNTER) == [given[0], given[-1]], "as close as it can"
 
 
-async def test_what_a_provider_refuses_as_too_long_is_sent_smaller() -> None:
+async def test_a_refused_request_is_sent_smaller() -> None:
     model = Model(window=9)
     generator = ContextWindowChatGenerator(model, MANAGER, retries=6, prompt_budget=BUDGET)
     history = [make(f"{at}") for at in range(20) for make in (ChatMessage.from_user, ChatMessage.from_assistant)]
@@ -226,7 +226,7 @@ def test_edited_and_rewound_histories_two_conversations_and_another_system_text(
     assert told.startswith("You are long.\n\n") and "say please" in told and head[0].text == "You are long."
 
 
-def test_copies_of_what_the_planner_changed_and_content_on_the_wire() -> None:
+def test_changed_messages_are_copies_and_content_is_valid_on_the_wire() -> None:
     calls = [ToolCall("f", {"a": "é"}, id="x")] * 2
     thought = ChatMessage.from_assistant(tool_calls=calls, reasoning="hm")
     given = [ChatMessage.from_user("q"), thought, *[ChatMessage.from_tool("r", call) for call in calls]]

@@ -29,7 +29,7 @@ def histories() -> Histories[Message]:
     return Histories(Manager("gpt-4o"), wired)
 
 
-def test_only_what_is_new_is_handed_over() -> None:
+def test_only_new_messages_are_handed_over() -> None:
     history = History(Manager("gpt-4o"), wired)
     messages = said(*(f"word {at} " * 20 for at in range(2_001)))
     history.plan(messages, prompt_budget=2_000)
@@ -42,7 +42,7 @@ def test_only_what_is_new_is_handed_over() -> None:
         assert plan.estimated_tokens_total <= 2_000 and history.sent(plan)[-1].own is messages[-1]
 
 
-def test_any_list_is_planned_as_if_it_were_the_first() -> None:
+def test_any_list_gives_the_plan_of_a_new_history() -> None:
     """Changes a history in random ways. Its plan must equal that of a new history with the same messages."""
     chance, manager = random.Random(7), Manager("gpt-4o")
     history: History[Message] = History(manager, wired)
@@ -87,7 +87,7 @@ def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
     assert "one's answer" not in sent(third) and "first asks" not in sent(third)
 
 
-def test_an_error_that_is_no_refusal_is_raised() -> None:
+def test_other_errors_than_refusals_are_raised() -> None:
     turn = Turn(histories().of([]), said("a"), None, {}, retries=1)
     with pytest.raises(ValueError, match="other"):
         turn.shrink(ValueError("other"))
@@ -132,7 +132,7 @@ def test_the_conversations_used_last_are_kept() -> None:
     assert isinstance(all.of(said("b"), "b").log, Conversation)
 
 
-def test_what_is_pinned_outlives_an_edit() -> None:
+def test_pinned_notes_survive_an_edit() -> None:
     history = History(Manager("gpt-4o"), wired)
     history.plan(said("a", "b", "c", "d", "e"))
     history.log.pin("tone", "Rhyme.")
@@ -155,7 +155,7 @@ def test_a_turn_that_fails_halfway_is_not_sent_twice() -> None:
     assert [one["content"] for one in plan.messages()] == ["a", "a", "b"]
 
 
-def test_the_last_plan_says_where_the_next_begins() -> None:
+def test_the_next_plan_continues_from_the_last() -> None:
     history = History(Manager("gpt-4o"), wired)
     messages = said(*(f"word {at} " * 20 for at in range(101)))
     first = history.plan(messages, prompt_budget=500, after_last=True)

@@ -149,7 +149,7 @@ def test_another_history_another_prompt_another_conversation() -> None:
     assert "brief" not in str(model.seen[-1])
 
 
-def test_notes_documents_and_summaries_come_in() -> None:
+def test_notes_documents_and_summaries_are_included() -> None:
     model, asked = Fake(seen=[]), []
 
     def documents(request: Any) -> list[Document]:

@@ -195,7 +195,7 @@ async def test_changed_histories_and_two_conversations(fake: Fake) -> None:
         await litellm.acompletion(model=MODEL, messages=[{"role": "nobody", "content": "x"}])
 
 
-async def test_what_the_hook_is_told(fake: Fake) -> None:
+async def test_the_hook_gets_model_and_messages(fake: Fake) -> None:
     asked: list[str] = []
 
     def manager_for(model: str) -> Manager:
@@ -245,7 +245,7 @@ def test_copies_where_something_changed() -> None:
     assert said["role"] == "user" and "Mind." in said["content"] and said["x"] == 1 and note["role"] == "system"
 
 
-def test_trim_messages_has_the_shapes_of_theirs() -> None:
+def test_trim_messages_returns_the_shapes_of_litellm() -> None:
     theirs = litellm.utils.trim_messages
     history: list[Any] = [{"role": "system", "content": "You are brief."}]
     for turn in range(40):

@@ -164,7 +164,7 @@ async def test_a_model_in_a_chat_engine_whose_streams_are_written_into_their_las
     check(model, engine.chat_history, 60, None)
 
 
-async def test_what_a_provider_refuses_as_too_long_is_sent_smaller() -> None:
+async def test_a_refused_request_is_sent_smaller() -> None:
     model = Model(window=9)
     llm = ContextWindowLLM(model.llm, MANAGER, retries=6, prompt_budget=BUDGET)
     history = [ChatMessage(role=role, content=f"{role} {at}") for at in range(20) for role in ("user", "assistant")]
@@ -265,7 +265,7 @@ async def test_a_state_that_the_agent_writes_into_the_newest_message() -> None:
     assert MANAGER.count_messages(wire(memory.get())) <= BUDGET, "counted as it is now"
 
 
-def test_copies_of_what_the_planner_changed() -> None:
+def test_changed_messages_are_copies() -> None:
     calls = [{"id": "x", "type": "function", "function": {"name": "f", "arguments": "{}"}}] * 2
     twice = ChatMessage(role="assistant", additional_kwargs={"tool_calls": calls})
     blocks = [ThinkingBlock(content="hm"), *[ToolCallBlock(tool_call_id="y", tool_name="f", tool_kwargs="{}")] * 2]

@@ -151,7 +151,7 @@ async def test_a_result_that_is_too_long_is_a_copy() -> None:
     assert len(short) == 2 and all(one.startswith("line\n") and len(one) < 5_000 for one in short)
 
 
-async def test_documents_and_what_a_server_keeps() -> None:
+async def test_documents_and_conversations_stored_by_a_server() -> None:
     async def found(data: CallModelData[Any]) -> list[Any]:
         return [("refunds", 0.9, "Refunds take 5 days.")]
 

@@ -174,7 +174,7 @@ async def test_documents_files_and_a_run_without_a_prompt() -> None:
     assert (await silent.run()).output == "Hello."
 
 
-def test_what_a_tool_says_aside() -> None:
+def test_additional_tool_content_keeps_the_log() -> None:
     model, history = Answers(), list[ModelMessage]()
     model.aside = "By the way."
     for n in range(3):

@@ -152,7 +152,8 @@ impl SessionFile {
         let (documents, end) = split(name, &text)?;
         let wanted = |writer: Writer| options.format.is_none_or(|format| format == writer.format());
         // A named format overrides detection, so a transcript of another writer does not count.
-        let transcript = Transcript::of(&text, &documents).filter(|transcript| wanted(transcript.writer()));
+        let transcript =
+            Transcript::detect(&text, &documents).filter(|transcript| wanted(transcript.writer()));
         if let Some(mut transcript) = transcript {
             // The events are counted together here, because one session may span the whole file.
             if tally.values() > size::VALUES_OF_A_LOG {

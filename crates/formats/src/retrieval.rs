@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_score_the_order_stands_for_it() {
+    fn hits_without_scores_are_ranked_by_order() {
         let documents = r#"[{"page_content":"first","metadata":{}},{"page_content":"second"}]"#;
         let read = read(&FieldMap::langchain(), documents);
         assert_eq!(read, [hit("hit0", 0.0, "first"), hit("hit1", -1.0, "second")]);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_where_and_what_was_looked_for() {
+    fn unreadable_hits_report_place_and_expected_fields() {
         let error = |map: FieldMap, json: &str| map.read_hits(json).unwrap_err().to_string();
         let shown = [
             error(FieldMap::qdrant(), "{\"a\":\n x}"),

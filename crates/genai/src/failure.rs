@@ -37,7 +37,7 @@ impl Failure {
 
     /// Converts an error of the client library. Its own texts are used only if they cannot contain the
     /// prompt.
-    pub(super) fn of(error: genai::Error) -> Self {
+    pub(super) fn from_error(error: genai::Error) -> Self {
         match error {
             genai::Error::WebModelCall { webc_error, .. }
             | genai::Error::WebAdapterCall { webc_error, .. } => Self::of_call(webc_error),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_never_told() {
+    fn key_is_never_shown() {
         let body = json!({"error": {"message": "Incorrect API key provided: sk-ab***xy. Or topsecret1, \"sk-cd\"."}});
         let detail_of_body = detail(&body, "topsecret1", &[]);
         assert_eq!(
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_the_prompt_is_left_out() {
+    fn error_text_that_repeats_the_prompt_is_omitted() {
         let prompt = [Message::user("My pin is\n1234, do not tell.")];
         let body = json!({"message": "cannot read \"My pin is 1234, do not tell.\""});
         assert!(detail(&body, "", &prompt).ends_with("is not shown)"));

@@ -84,19 +84,19 @@ impl Summariser {
     /// Creates a summariser with an `OpenAI` model, over Chat Completions.
     #[must_use]
     pub fn openai(model: impl Into<String>) -> Self {
-        Self::of(Provider::OpenAi, model)
+        Self::with_provider(Provider::OpenAi, model)
     }
 
     /// Creates a summariser with an Anthropic model, over the Messages API.
     #[must_use]
     pub fn anthropic(model: impl Into<String>) -> Self {
-        Self::of(Provider::Anthropic, model)
+        Self::with_provider(Provider::Anthropic, model)
     }
 
     /// Creates a summariser with a Google model, over the Gemini API.
     #[must_use]
     pub fn gemini(model: impl Into<String>) -> Self {
-        Self::of(Provider::Gemini, model)
+        Self::with_provider(Provider::Gemini, model)
     }
 
     /// Creates a summariser with a model of an Ollama server. The URL is `http://localhost:11434` unless you
@@ -105,7 +105,7 @@ impl Summariser {
     /// window of the job.
     #[must_use]
     pub fn ollama(model: impl Into<String>) -> Self {
-        Self::of(Provider::Ollama, model)
+        Self::with_provider(Provider::Ollama, model)
     }
 
     /// Creates a summariser for any server with `OpenAI`'s Chat Completions API, such as vLLM, llama.cpp or a
@@ -113,10 +113,10 @@ impl Summariser {
     /// the environment are never sent there.
     #[must_use]
     pub fn compatible(url: impl Into<String>, model: impl Into<String>) -> Self {
-        Self::of(Provider::Compatible, model).with_url(url)
+        Self::with_provider(Provider::Compatible, model).with_url(url)
     }
 
-    fn of(provider: Provider, model: impl Into<String>) -> Self {
+    fn with_provider(provider: Provider, model: impl Into<String>) -> Self {
         Self { provider, model: model.into(), url: None, key: None, timeout: TIMEOUT }
     }
 
@@ -282,7 +282,7 @@ impl Summariser {
         // A redirect would send the prompt, and the key in the provider's own header, to another server.
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         let http = http.map_err(|error| Failure::new(format!("no HTTP client could be made: {error}")))?;
-        let client = Client::builder().with_reqwest(http).build().map_err(Failure::of)?;
+        let client = Client::builder().with_reqwest(http).build().map_err(Failure::from_error)?;
         let target =
             self.provider.target(&client, &self.model, self.url.as_deref(), self.key.as_deref()).await?;
         let key = target.auth.single_key_value().map_err(Failure::of_key)?;
@@ -300,7 +300,7 @@ impl Summariser {
         let options = wire::options(job, self.provider);
         let sent = client.exec_chat(target, request, Some(&options));
         match tokio::time::timeout(self.timeout, sent).await {
-            Ok(answer) => answer::text(&answer.map_err(Failure::of)?),
+            Ok(answer) => answer::text(&answer.map_err(Failure::from_error)?),
             Err(_) => Err(Failure::new(format!("no whole answer within {:?}", self.timeout))),
         }
     }

@@ -63,7 +63,7 @@ impl Provider {
     ) -> Result<ServiceTarget, Failure> {
         // The adapter is given explicitly: the library would otherwise guess it from the model's name.
         let named = ModelIden::new(self.adapter(), model);
-        let mut target = client.resolve_service_target(named).await.map_err(Failure::of)?;
+        let mut target = client.resolve_service_target(named).await.map_err(Failure::from_error)?;
         if let Some(url) = url {
             target.endpoint = Endpoint::from_owned(base(url));
         }

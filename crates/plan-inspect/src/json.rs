@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_indented_as_values_are() {
+    fn indented_text_equals_indented_values() {
         let texts = [
             r#"{"a":[1,{"b":"x,:[]{}\"\\"}],"c":{},"d":[],"e":[[],{"f":null}]}"#,
             r#"[{"a":"\\\"}"},true]"#,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_means_the_same() {
+    fn escaped_json_has_the_same_value() {
         let hostile = "a\u{1b}[31m\u{7f}\u{9b}2J\u{202e}\u{2066}\u{61c}\u{200f}\r\n\t\"\\\u{10ffff}é";
         for text in [indented(&[hostile]).unwrap(), on_a_line(&[hostile]).unwrap()] {
             assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), [hostile]);

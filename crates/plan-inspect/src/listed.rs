@@ -34,7 +34,7 @@ pub(crate) struct Listed {
 impl Listed {
     /// Lists all sessions of the requested file or store. If a session cannot be read or planned, the unknown
     /// fields are empty.
-    pub(crate) fn of(request: &Request) -> Result<Vec<Self>> {
+    pub(crate) fn from_request(request: &Request) -> Result<Vec<Self>> {
         let file = match input::sessions(&request.session, request.reading.options())? {
             Sessions::File(file) => file,
             Sessions::Store(mut store) => {

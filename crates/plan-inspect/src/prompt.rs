@@ -46,7 +46,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    pub(crate) fn of(step: &Step, model: &Model, terms: CostTerms<'_>) -> Self {
+    pub(crate) fn from_step(step: &Step, model: &Model, terms: CostTerms<'_>) -> Self {
         let plan = &step.plan;
         let prefix = plan.repeated();
         let prefix = prefix.as_ref();

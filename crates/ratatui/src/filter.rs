@@ -189,7 +189,7 @@ pub(super) struct LastWhy<'p> {
 }
 
 impl<'p> LastWhy<'p> {
-    fn of(&mut self, plan: &'p ContextPlan, row: Decision<'p>) -> &str {
+    fn find_reason(&mut self, plan: &'p ContextPlan, row: Decision<'p>) -> &str {
         // These texts depend on the row itself and not only on its reason, so they are never reused.
         let reason = match row {
             Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { .. }, .. })
@@ -236,7 +236,7 @@ impl Term {
                     || texts.represents(row, typed)
                     // The cheapest test comes first; the text of the reason is the most expensive.
                     || texts.any_text(row, |text| has(text, part))
-                    || has(why.of(plan, row), part)
+                    || has(why.find_reason(plan, row), part)
             }
         }
     }
@@ -317,7 +317,7 @@ mod tests {
     proptest! {
         /// The text is converted to lower case character by character, as the needle is.
         #[test]
-        fn a_needle_is_found_where_the_lower_case_has_it(text in "[aAkKiIİ\u{212a}sßéÉ ]{0,12}", part in "[akisé]{1,3}") {
+        fn search_text_is_found_by_lower_case(text in "[aAkKiIİ\u{212a}sßéÉ ]{0,12}", part in "[akisé]{1,3}") {
             let found = Needle::new(&part).find(&text);
             prop_assert_eq!(found.is_some(), starts(&text, &part));
             if let Some(at) = found {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn capitals_do_not_matter_in_greek_either() {
+    fn search_ignores_case_in_greek() {
         for (typed, text) in [("ΣΟΦΟΣ", "σοφος"), ("σοφος", "ο ΣΟΦΟΣ"), ("σοφοσ", "σοφος")]
         {
             let part: String = small(typed).collect();

@@ -126,7 +126,7 @@ impl ItemListState {
             rows.extend(left_out(plan, texts));
         }
         if let Some((id, document)) = &self.selected {
-            let row = |row: &ListRow| row.of(plan);
+            let row = |row: &ListRow| row.decision(plan);
             let is_it =
                 |at: &ListRow| row(at).is_some_and(|row| row.id() == id && row.is_document() == *document);
             // An item that became part of a run is selected through the row of the run.
@@ -150,7 +150,7 @@ impl ItemListState {
     }
 
     fn sort_rows(&self, plan: &ContextPlan, rows: &mut [ListRow]) {
-        let row = |row: &ListRow| row.of(plan);
+        let row = |row: &ListRow| row.decision(plan);
         // Keys are cached because computing them clones ids and looks up rows. The sorts are stable, so rows
         // with equal keys keep the plan's order, or its reverse.
         match self.sort {
@@ -287,7 +287,7 @@ impl ItemListState {
     /// Returns the selected row of this plan, or `None` if a marker is selected.
     #[must_use]
     pub fn row<'p>(&self, plan: &'p ContextPlan) -> Option<Decision<'p>> {
-        self.selected_row()?.of(plan)
+        self.selected_row()?.decision(plan)
     }
 
     /// Returns the selected row, which may be a marker.

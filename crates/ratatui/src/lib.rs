@@ -1,6 +1,6 @@
 //! Widgets for applications on ratatui. They show the composition of the prompt, a plan's rows with their
-//! reasons, and the conversation with its compactions. They also let users try budgets and pins, and answer
-//! questions.
+//! reasons, and the conversation with its compactions. They also let users try budgets and pins, and decide
+//! about expired items.
 //!
 //! Each widget needs a [`context_window::ContextPlan`], a [`context_window::usage::ContextUsage`] or a record
 //! of the log. [`ItemTexts`] adds the texts of excluded items. Widgets draw in 16 colours or without colour
@@ -8,8 +8,8 @@
 //!
 //! An interactive widget has a state that you keep between draws: [`ItemListState`], [`DetailState`],
 //! [`WhatIfState`], [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget handles keys, and
-//! none changes a conversation. Your application calls the state when a key is pressed, and performs the
-//! action that the state returns ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
+//! none changes a conversation. If a key is pressed, your application calls a method of the state, and
+//! performs the action that it returns ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
 //!
 //! ```
 //! use context_window::*;
@@ -34,7 +34,7 @@
 //! # }
 //! ```
 //!
-//! A list with an explanation, and a budget that the user tries:
+//! A sorted list, the explanation of a row, and a plan that the user tries without a document:
 //!
 //! ```
 //! use context_window::*;
@@ -124,7 +124,8 @@ pub use transcript::{Transcript, TranscriptRemark, TranscriptState};
 pub use tries::{Attempt, WhatIfState};
 pub use what_if::WhatIf;
 
-/// Returns the columns for `part` of `whole`: at least one if `part` is not 0, and at most `columns`.
+/// Returns the number of columns that show `part` of `whole` in a bar of `columns`: at least 1 if `part` is
+/// not 0.
 fn columns_of(part: u64, whole: u64, columns: u16) -> u16 {
     let some = u16::from(part > 0 && columns > 0);
     // In 128 bits the product cannot overflow.

@@ -26,7 +26,7 @@ pub enum ListRow {
 
 impl ListRow {
     /// Returns the row of the plan, or `None` for a marker.
-    pub(super) fn of(self, plan: &ContextPlan) -> Option<Decision<'_>> {
+    pub(super) fn decision(self, plan: &ContextPlan) -> Option<Decision<'_>> {
         match self {
             Self::Item(at) => plan.row_at(at as usize),
             _ => None,
@@ -71,7 +71,7 @@ pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: boo
     };
     let mut placed: Vec<(Place, ListRow)> = rows
         .filter_map(|row| {
-            let decision = row.of(plan)?;
+            let decision = row.decision(plan)?;
             let first = match decision {
                 Decision::Included(item) => &item.id,
                 Decision::Excluded(item) => &item.id,

@@ -154,7 +154,7 @@ impl<'a> ContextPreview<'a> {
     #[must_use]
     pub fn row(&self, place: usize) -> Option<Decision<'a>> {
         match self.rows {
-            Some(rows) => rows.get(place)?.of(self.plan),
+            Some(rows) => rows.get(place)?.decision(self.plan),
             None => self.plan.row_at(place),
         }
     }
@@ -202,7 +202,7 @@ struct Widths {
 
 impl Widths {
     /// Returns the widths for `columns` columns if the longest visible id has `longest` columns.
-    fn of(columns: usize, longest: usize) -> Self {
+    fn fit_columns(columns: usize, longest: usize) -> Self {
         // Sign and mark take two columns, and two spaces follow the tokens.
         let rest = columns.saturating_sub(2 + TOKENS + 2);
         let section = if rest >= WHY + 12 + SECTION { SECTION } else { 0 };
@@ -229,7 +229,7 @@ impl Widths {
         // A shorter text would be of no use.
         match rest.checked_sub(ids + section + why + 2) {
             Some(text) if text >= LEAST_TEXT => Self { ids, section, why: Some(why) },
-            _ => Self::of(columns, longest),
+            _ => Self::fit_columns(columns, longest),
         }
     }
 }
@@ -330,7 +330,7 @@ impl StatefulWidget for ContextPreview<'_> {
         let why = rows.iter().map(|(.., words)| words.why.width()).max().unwrap_or_default();
         let widths = match self.texts {
             Some(_) => Widths::with_texts(columns, longest, why),
-            None => Widths::of(columns, longest),
+            None => Widths::fit_columns(columns, longest),
         };
         for (place, y) in places.zip(top..area.bottom()) {
             if let Some(line) = self.marker(place, area.width, widths.ids) {

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_one_letter_is_parted() {
+    fn grapheme_clusters_are_not_split() {
         let family = "👩\u{200d}👩\u{200d}👧\u{200d}👦";
         for (text, columns, expected) in [
             ("日本語", 6, "日本語"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_fit_whatever_their_script() {
+    fn lines_fit_in_every_script() {
         let texts = [("日本語の長い名前", 7), ("abc", 7), ("🦀🦀🦀🦀", 5), ("e\u{301}e\u{301}", 2)];
         for (text, columns) in texts {
             assert!(cut(text, columns).width() <= columns, "{text}");

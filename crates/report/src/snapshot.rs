@@ -99,7 +99,7 @@ mod tests {
 
     /// Every row has its line for any id, and no text of the prompt occurs in the lines.
     #[test]
-    fn a_plan_is_a_line_a_row_and_its_sums() {
+    fn plan_snapshot_has_one_line_per_row_and_sums() {
         let fits = [
             "in   System + pins  m0  system_text  9  required: system text",
             "in   System + pins  to?[31mne?  note  7  pinned note",

@@ -16,7 +16,7 @@ const IDS_SHOWN: usize = 4;
 /// The maximum number of required items shown.
 const LARGEST_SHOWN: usize = 5;
 
-/// Returns the name of an overhead part for people.
+/// Returns the displayed name of an overhead part.
 pub(super) fn overhead(what: Overhead) -> &'static str {
     match what {
         Overhead::Tools => "tools",
@@ -30,7 +30,7 @@ pub(super) fn overhead(what: Overhead) -> &'static str {
 }
 
 /// Returns the kinds of a prompt by name with their tokens, the largest first. The first list has at most
-/// `most` kinds; the second one sums up the rest in a single entry.
+/// `most` kinds; the second list has a single entry that sums up the rest, or none.
 pub(super) fn kinds(composition: &Composition, most: usize) -> [Vec<(String, u64)>; 2] {
     let named = |(kind, tokens): &(Kind, u64)| (printable(&kind.text()), *tokens);
     let (shown, rest) = composition.kinds.split_at(most.min(composition.kinds.len()));
@@ -44,13 +44,13 @@ pub(super) fn kinds(composition: &Composition, most: usize) -> [Vec<(String, u64
 
 /// Returns a text with its first letter in upper case.
 pub(super) fn capital(text: &str) -> String {
-    // One letter can become several in upper case, so the result is chained.
+    // One letter can become several in upper case, so `to_uppercase` returns an iterator.
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Describes the kind that fills most of a prompt, and its largest item, in one line. Returns `None` if less
-/// than half of the budget is used. [`advised`] adds a way to make the prompt smaller.
+/// Describes the kind with the most tokens of a prompt, and the prompt's largest item, in one line. Returns
+/// `None` if less than half of the budget is used. [`advised`] adds a way to make the prompt smaller.
 #[must_use]
 pub fn advice(plan: &ContextPlan) -> Option<String> {
     if per_cent(plan.estimated_tokens_total.tokens, plan.prompt_budget) < 50 {
@@ -60,7 +60,7 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     let groups = composition.by_group();
     let (kind, _) = groups.kinds.first()?;
     let parts: Vec<u64> = groups.kinds.iter().map(|(_, tokens)| *tokens).collect();
-    // Rounding all kinds together gives the same figure as the table of kinds.
+    // All kinds are rounded together, so that the figure equals that of the table of kinds.
     let of_kind = percentages_of(&parts, composition.total).first().copied().unwrap_or_default();
     let item = composition.largest.first()?;
     let name = format!("{} {}", short(item.id.as_str()), what_it_is(item));
@@ -72,7 +72,7 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     Some(printable(&format!("{} {of_kind} % of the prompt; {largest}", kind.text())))
 }
 
-/// Describes advice with the tokens before and after the change.
+/// Describes advice as a command or an option, with the tokens before and after the change.
 #[must_use]
 pub fn advised(advice: &Advice) -> String {
     let (before, after) = (grouped(advice.before), grouped(advice.after));
@@ -100,8 +100,8 @@ pub fn advised(advice: &Advice) -> String {
     }
 }
 
-/// Describes the start of the retained history. For a trimmed turn it also names the question. Returns `None`
-/// if no history is kept.
+/// Describes the start of the included history. For a trimmed turn, also names its question. Returns `None`
+/// if no history is included.
 pub(super) fn history(plan: &ContextPlan) -> Option<String> {
     let start = short(plan.window_start.as_ref()?.as_str());
     let question = plan.included.iter().find(|item| item.reason == IncludedReason::Question);
@@ -168,8 +168,8 @@ pub(super) fn formula(plan: &ContextPlan) -> String {
     }
 }
 
-/// Describes the calculation of the budget. It adds the context length if the calculation does not contain
-/// it.
+/// Describes the calculation of the budget as [`formula`] does, and adds the context length if it is missing
+/// there.
 pub(super) fn budget(plan: &ContextPlan) -> String {
     match plan.budget_source {
         BudgetSource::ContextLen => formula(plan),
@@ -194,7 +194,7 @@ pub(super) fn limits(plan: &ContextPlan) -> String {
     )
 }
 
-/// Returns the largest required items and overhead parts in one line, in descending order.
+/// Returns the largest items and overhead parts of a plan that overflows, in one line, in descending order.
 #[must_use]
 #[doc(hidden)]
 pub fn largest(plan: &ContextPlan) -> String {

@@ -58,10 +58,10 @@ impl<'a> Checking<'a> {
         let outline = outline.map_err(|detail| name.damaged(row.n, detail))?;
         // A conversation without archived texts is loaded from outlines alone, so each must match its
         // message.
-        if outline != entry.message().map(|message| Outline::of(message, &row.sum)) {
+        if outline != entry.message().map(|message| Outline::from_message(message, &row.sum)) {
             return Err(name.damaged(row.n, "its outline is not that of its message"));
         }
-        self.sent = SentPrompt::of(row.n, &entry, None).or(self.sent.take());
+        self.sent = SentPrompt::from_entry(row.n, &entry, None).or(self.sent.take());
         self.log.apply_event(entry).map_err(|error| name.damaged(row.n, error))
     }
 

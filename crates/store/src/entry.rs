@@ -61,7 +61,7 @@ pub(super) struct SentPrompt {
 
 impl SentPrompt {
     /// Returns the sent prompt of an entry, or `None` for other entries.
-    pub(super) fn of(n: u64, entry: &LogEvent, items: Option<String>) -> Option<Self> {
+    pub(super) fn from_entry(n: u64, entry: &LogEvent, items: Option<String>) -> Option<Self> {
         let Some(Event::Sent { counted, anchor, .. }) = entry.event() else { return None };
         // The model is a column that lists show, and PostgreSQL cannot store NUL characters in text.
         let model = anchor.model().map(|model| model.replace('\0', ""));
@@ -70,7 +70,7 @@ impl SentPrompt {
 
     /// Parses a stored entry and returns its sent prompt, or `None` for other entries.
     pub(super) fn of_stored(n: u64, entry: &str) -> Option<Self> {
-        Self::of(n, &serde_json::from_str(entry).ok()?, None)
+        Self::from_entry(n, &serde_json::from_str(entry).ok()?, None)
     }
 }
 
@@ -81,7 +81,7 @@ impl Batch {
     ///
     /// `ErrorKind::NotLoaded` for a message whose text was not loaded; `Input` if an entry is too large or
     /// cannot be serialized.
-    pub(super) fn of(first: u64, events: impl IntoIterator<Item = LogEvent>) -> Result<Self, Error> {
+    pub(super) fn from_events(first: u64, events: impl IntoIterator<Item = LogEvent>) -> Result<Self, Error> {
         let mut batch = Self::default();
         for (n, event) in (first..).zip(events) {
             if event.message().is_some_and(|message| !message.is_loaded()) {
@@ -94,7 +94,8 @@ impl Batch {
             let (entry, items) = event.clone().without_prompt();
             let text = serde_json::to_string(&entry).map_err(json)?;
             let sum = checksum(n, &text);
-            let outline = entry.message().map(|message| Outline::of(message, &sum).written(n)).transpose();
+            let outline =
+                entry.message().map(|message| Outline::from_message(message, &sum).written(n)).transpose();
             let outline = outline.map_err(json)?;
             batch.messages += u64::from(outline.is_some());
             let items = items.map(|items| serde_json::to_string(&items)).transpose().map_err(json)?;
@@ -105,7 +106,7 @@ impl Batch {
                     "is larger than 500,000,000 bytes as JSON, which no database takes; expected less";
                 return Err(Error::input(place(), detail));
             }
-            batch.sent = SentPrompt::of(n, &entry, items).or(batch.sent);
+            batch.sent = SentPrompt::from_entry(n, &entry, items).or(batch.sent);
             batch.rows.push(NewRow { n, kind: entry.kind(), sum, outline, entry: text });
         }
         Ok(batch)

@@ -30,7 +30,7 @@ const LOCK_TRIES: u32 = 10;
 /// The pause before each further attempt.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
-/// The advice in errors after which a record may or may not be on disk.
+/// The advice in errors that leave it unknown if a record is on disk.
 const NOT_KNOWN: &str = "It is not known whether the entries were stored: open the log again and compare it with the conversation before it is saved again";
 
 /// A conversation's log in a file with a single writing process.
@@ -49,7 +49,7 @@ const NOT_KNOWN: &str = "It is not known whether the entries were stored: open t
 pub struct Journal {
     file: File,
     path: PathBuf,
-    /// The file's identity under its name. Others may delete the file or replace it.
+    /// The name and identity of the file, to detect that others deleted, moved or replaced it.
     named: NamedFile,
     /// The numbers of messages and events on disk.
     written: (usize, usize),
@@ -75,6 +75,7 @@ enum Written<'a> {
     ContextWindowLog(u32),
     Message(&'a Message),
     Event(StoredEvent),
+    /// A sent prompt, after the number of first items that it shares with the previous one and omits here.
     Sent(usize, StoredEvent),
 }
 
@@ -148,7 +149,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Appends everything since the last call in one write, and waits until it is on disk. After this
+    /// Appends all entries since the last call in one write, and waits until they are on disk. After this
     /// returns, the entries survive a crash.
     ///
     /// # Errors
@@ -157,7 +158,7 @@ impl Journal {
     ///
     /// - The disk refuses the write, or the file was deleted, moved or replaced while it was open. Nothing is
     ///   written, unless the error reports that this is unknown. You may call this again.
-    /// - The conversation is not the one in this file.
+    /// - The conversation does not continue the one in this file.
     pub fn save(&mut self, log: &Conversation) -> Result<(), Error> {
         let lengths = log.lengths();
         // Entries are only ever appended, so a shorter conversation or another last entry means another
@@ -272,7 +273,7 @@ impl Journal {
     /// Writes at the end of the last whole record, and syncs.
     fn write_synced(&mut self, text: &[u8]) -> io::Result<()> {
         if self.has_leftover {
-            // The rest of a failed write must not come before the new records.
+            // A part of a failed write must not precede the new records.
             self.file.set_len(self.end)?;
         }
         // Set until the sync succeeds: an error in between may leave a part of the text in the file.

@@ -1,8 +1,9 @@
 //! Storage for conversations: a log in one file, SQLite for one machine, PostgreSQL for several.
 //!
-//! A store holds many sessions. A session is the sequence of entries of one conversation. Writers append at
-//! the end and state the number of entries that they know of. If the store has another number, nothing is
-//! written, and the error names the writer that is ahead (sessions of a store, rules J4 to J6).
+//! A store holds many sessions. A session is the sequence of entries of one conversation. A writer appends at
+//! the end and states its revision, the number of entries that it knows of. If another writer appended first,
+//! [`SessionStore::save`] merges the entries of both if it can. Otherwise nothing is written, and the error
+//! has both numbers (sessions of a store, rules J4 to J6).
 //!
 //! ```
 //! # #[cfg(feature = "sqlite")] {

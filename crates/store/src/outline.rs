@@ -32,7 +32,7 @@ pub(super) struct Outline {
 
 impl Outline {
     /// Creates the outline of a message whose entry has the checksum `sum`.
-    pub(super) fn of(message: &Message, sum: &str) -> Self {
+    pub(super) fn from_message(message: &Message, sum: &str) -> Self {
         let calls = message.tool_calls().iter().map(|call| (call.id.clone(), call.name.clone()));
         let (bytes, of_a_user) = (meter::bytes(message), meter::bytes_of_a_user(message));
         Self {
@@ -95,7 +95,7 @@ mod tests {
     use context_window::{Part, message::Reasoning};
 
     #[test]
-    fn an_outline_keeps_what_turns_and_bounds_are_made_of() {
+    fn outline_keeps_the_data_of_turns_and_bounds() {
         for message in [
             Message::user("Which <kettle>?").with_id("q"),
             Message::user("  "),
@@ -112,10 +112,10 @@ mod tests {
             Message::system("rules <note>"),
         ] {
             let sum = checksum(7, message.text());
-            let written = Outline::of(&message, &sum).written(7).unwrap();
+            let written = Outline::from_message(&message, &sum).written(7).unwrap();
             let stub = Outline::read(7, &written).unwrap().into_message();
             assert!(message.is_loaded() && !stub.is_loaded());
-            assert_eq!(Outline::of(&stub, &sum), Outline::of(&message, &sum));
+            assert_eq!(Outline::from_message(&stub, &sum), Outline::from_message(&message, &sum));
             assert!(is_of(&stub, &sum) && !is_of(&stub, "0123456789abcdef") && !is_of(&message, &sum));
             assert_eq!(
                 (stub.role(), stub.id(), stub.answers(), stub.is_empty()),

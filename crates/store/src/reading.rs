@@ -129,7 +129,7 @@ pub(super) struct Left(Vec<(u64, u32)>);
 
 impl Left {
     /// Finds all messages without loaded texts.
-    pub(super) fn of(log: &Conversation) -> Self {
+    pub(super) fn from_log(log: &Conversation) -> Self {
         let (mut left, mut position) = (Vec::new(), 0);
         for (n, entry) in (0..).zip(log.entries()) {
             if let Entry::Message(message) = entry {
@@ -148,7 +148,7 @@ impl Left {
     pub(super) fn needed(log: &Conversation) -> Self {
         let items = log.anchor().and_then(Anchor::sent_items).unwrap_or_default();
         let held: BTreeSet<u32> = items.ids().filter_map(|id| log.position_of(id)).collect();
-        let mut left = Self::of(log);
+        let mut left = Self::from_log(log);
         left.0.retain(|(_, position)| log.may_be_sent(*position) || held.contains(position));
         left
     }
@@ -196,5 +196,5 @@ impl Left {
 
 /// Returns an error if a message of the conversation is not loaded.
 pub(super) fn all_loaded(log: &Conversation) -> Result<(), Error> {
-    if Left::of(log).is_empty() { Ok(()) } else { Err(Error::new(Repr::NotLoaded)) }
+    if Left::from_log(log).is_empty() { Ok(()) } else { Err(Error::new(Repr::NotLoaded)) }
 }

@@ -141,7 +141,7 @@ impl SessionStore {
         if expected > MOST_ENTRIES {
             return Err(conflict(id, expected, self.next_of(id)?));
         }
-        let batch = Batch::of(expected, events)?;
+        let batch = Batch::from_events(expected, events)?;
         // An empty append writes nothing, but still has to confirm the number of entries.
         if batch.rows.is_empty() {
             self.backend.ensure_named()?;
@@ -345,7 +345,7 @@ impl SessionStore {
     /// Returns the errors of [`SessionStore::load`]. Returns `ErrorKind::Store` if the session is not the one
     /// of the conversation. The conversation is unchanged then.
     pub fn load_rest(&mut self, id: &str, log: &mut Conversation) -> Result<(), Error> {
-        let left = Left::of(log);
+        let left = Left::from_log(log);
         if left.is_empty() {
             return Ok(());
         }
@@ -449,7 +449,7 @@ impl SessionStore {
         if self.backend.head(id)?.is_some() {
             return Err(taken(id));
         }
-        let written = self.write(id, Known { key: None, next: 0 }, &Batch::of(0, log.events())?);
+        let written = self.write(id, Known { key: None, next: 0 }, &Batch::from_events(0, log.events())?);
         // Another writer may have created the session since the check above.
         written.map_err(|error| if error.conflict().is_some() { taken(id) } else { error })
     }

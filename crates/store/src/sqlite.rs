@@ -57,7 +57,7 @@ struct Unlocked {
 }
 
 impl Unlocked {
-    fn of(path: &str) -> Self {
+    fn from_path(path: &str) -> Self {
         let file = fs::metadata(path).ok();
         let length = |data: &fs::Metadata| data.len();
         let log = fs::metadata(format!("{path}-wal")).map_or(0, |log| log.len());
@@ -66,7 +66,7 @@ impl Unlocked {
     }
 
     fn has_changed(&self) -> bool {
-        Self::of(&self.path).seen != self.seen
+        Self::from_path(&self.path).seen != self.seen
     }
 }
 
@@ -152,7 +152,7 @@ impl Sqlite {
 
     /// Opens a file without locks. Fails if it has a write-ahead log, whose entries would be missed.
     fn open_unlocked(name: String, path: &str) -> Result<Self, Error> {
-        let unlocked = Unlocked::of(path);
+        let unlocked = Unlocked::from_path(path);
         if unlocked.seen.2 > 0 {
             let detail = "cannot be read: another program is writing it, and its folder may not be written here; read a copy";
             return Err(Error::new(Repr::Store { place: name, detail: detail.into() }));

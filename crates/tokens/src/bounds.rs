@@ -1,5 +1,5 @@
 //! Token limits that follow from the byte length of a text, before any tokenization (byte bounds, rule N5).
-//! The proofs are in `docs/reference/counting.md`.
+//! `docs/reference/counting.md` lists them.
 
 /// Bounds of one vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn over_is_said_only_where_it_is_proven() {
+    fn over_limit_is_returned_only_if_proven() {
         let bounds = Bounds { longest: Some(4), composes: false, per_byte: Some(1) };
         assert!(!bounds.surely_over("abcdefgh", 2) && bounds.surely_over("abcdefghi", 2));
         assert!(!bounds.surely_over("", 0) && bounds.surely_over("a", 0));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_normal_form_takes_no_plain_ascii_away() {
+    fn normal_form_keeps_plain_ascii() {
         let bounds = Bounds { longest: Some(4), composes: true, per_byte: Some(3) };
         assert!(bounds.surely_over("abcdefghi", 2));
         // An accent may combine with the letter before it.

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_to_what_a_request_needs_and_shrinks_again() {
+    fn cache_grows_to_the_need_of_a_request_and_shrinks_again() {
         let cache = ContentCache::new(10_000);
         let items: Vec<(String, Arc<str>)> =
             (0..200).map(|at| (format!("d{at}"), format!("{at:0500}").into())).collect();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_in_two_fences_is_two_texts() {
+    fn text_in_two_delimiters_is_two_texts() {
         let cache = ContentCache::new(1 << 20);
         let text: Arc<str> = "the same".into();
         let source: Arc<str> = "s".into();

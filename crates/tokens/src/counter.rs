@@ -557,7 +557,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_that_begin_alike_are_remembered_apart() {
+    fn texts_with_a_common_beginning_are_cached_separately() {
         let counter = TokenCounter::chars_per_4().with_cache(1 << 20);
         for tail in 0..40 {
             let text = format!("{}{}", "the same beginning ".repeat(30), "x".repeat(tail));

@@ -1,5 +1,5 @@
-//! Exact token counts: the `OpenAI` encodings, any Hugging Face `tokenizer.json`, estimates, and your own
-//! counters.
+//! Token counts: exact ones by the `OpenAI` encodings or any Hugging Face `tokenizer.json`, estimates by
+//! characters, and counts by your own function.
 //!
 //! ```
 //! use context_window_tokens::{Certainty, TokenCount, TokenCounter};

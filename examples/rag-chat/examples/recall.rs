@@ -1,5 +1,6 @@
-//! How often the prompt holds a passage that answers the question: the chat, beside the best documents by score alone in the same
-//! budget, after the whole conversation. Questions with their passages come as lines of JSON on standard input, as in
+//! Measures the share of prompts with a passage that answers the question. It compares the chat with the best
+//! documents by score in the same budget, after the whole conversation. Questions with their passages come as
+//! JSON lines on standard input, such as
 //! `{"query": ..., "passages": [{"id", "text", "gold"}], "messages": [...]}`.
 //!
 //! `zcat rag_musique.jsonl.gz | cargo run --release -p rag-chat --example recall -- offline-4k`
@@ -40,7 +41,7 @@ fn main() -> anyhow::Result<()> {
     let lines = stdin().lines().map(|line| Ok(serde_json::from_str(&line?)?));
     let questions: Vec<Question> = lines.collect::<anyhow::Result<_>>()?;
     let (folder, data) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    // One file a text: the same text under two ids is one file, with both ids.
+    // One file per text: the same text under two ids is one file with both ids.
     let mut files: BTreeMap<&str, String> = BTreeMap::new();
     for passage in questions.iter().flat_map(|question| &question.passages) {
         let number = files.len();
@@ -96,7 +97,7 @@ fn main() -> anyhow::Result<()> {
             .sum();
         let mut left = chat.plan.prompt_budget.saturating_sub(told);
         let fitting = chat.documents.iter().take_while(|document| {
-            // With the lines around it that name its id: both have them.
+            // Includes the delimiter lines with its id, which both variants have.
             let tokens = manager.count_document(document).map_or(u64::MAX, |count| count.tokens);
             left.checked_sub(tokens).map(|rest| left = rest).is_some()
         });

@@ -5,32 +5,34 @@ use std::path::PathBuf;
 
 /// A chat over a folder of documents, in the terminal.
 ///
-/// Indexes the Markdown and text files of a folder, and answers questions from them. The conversation is kept and goes on
-/// where it ended. What is in each prompt, what is not and why, stands beside it.
+/// Indexes the Markdown and text files of a folder and answers questions from them. The conversation is saved
+/// and continues in the next run. The screen lists the included and excluded items of each prompt, with
+/// reasons.
 #[derive(Debug, Clone, Parser)]
 #[command(version, after_long_help = ENVIRONMENT)]
 pub struct Args {
     /// The folder of documents: .md, .markdown, .mdx, .txt, .text, .rst, .adoc, .org
     pub folder: PathBuf,
-    /// Answer this question without a screen, and end
+    /// Answer this question without a screen, and exit
     #[arg(long, value_name = "QUESTION")]
     pub ask: Option<String>,
-    /// The model: `offline`, `offline-4k`, a name such as gpt-5.4-mini, or with its provider, such as ollama/llama3.2
+    /// The model: `offline`, `offline-4k`, a name such as gpt-5.4-mini, or with its provider, such as
+    /// ollama/llama3.2
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// A smaller window than the model's, in tokens
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1_000..=10_000_000))]
     pub context: Option<u64>,
-    /// The most documents that are retrieved for a question
+    /// Maximum number of documents retrieved for a question
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u64).range(0..=1_000))]
     pub documents: u64,
-    /// The session: goes on with the one of this name, or begins it; "chat" without it, and --ask begins afresh
+    /// The session to continue or start; "chat" by default, and a new one with --ask
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
-    /// Options of context-window, in place of the defaults (docs/reference/options.md)
+    /// Options of context-window that replace the defaults (docs/reference/options.md)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where index and conversations are kept; a folder of the user's data otherwise
+    /// Folder of the index and the conversations; by default a folder in the user's data
     #[arg(long, value_name = "FOLDER")]
     pub data: Option<PathBuf>,
 }

@@ -1,25 +1,26 @@
-//! A file in pieces of a few paragraphs, each with the heading that it stands under.
+//! Splits a file into pieces of a few paragraphs, each with the headings above it.
 
 use text_splitter::{MarkdownSplitter, TextSplitter};
 
-/// Characters of a chunk: paragraphs are put together up to the first figure, and none is longer than the second.
+/// Size of a chunk in characters: paragraphs are joined up to the first number, and no chunk is longer than
+/// the second.
 const CHARACTERS: std::ops::Range<usize> = 600..1_200;
-/// Bytes of a text that are split at once.
+/// Bytes of text that are split at once.
 const PIECE: usize = 32 << 10;
-/// What a short chunk takes in a prompt, in tokens: so many that are this long are retrieved. The plan leaves out what does not
-/// fit where they are longer.
+/// Tokens of a short chunk in a prompt, which determine the number of retrieved chunks. If they are longer,
+/// the plan excludes those that do not fit.
 pub const TOKENS_EACH: u64 = 100;
 
 /// A piece of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk<'a> {
-    /// The headings above it, the outermost first, `>` between them.
+    /// The headings above it, the outermost first, separated by `>`.
     pub heading: String,
     pub text: &'a str,
 }
 
-/// Cuts a file at paragraphs, sentences or words; the end of its name says whether it is Markdown.
-pub fn of<'a>(path: &str, text: &'a str) -> Vec<Chunk<'a>> {
+/// Splits a file at paragraphs, sentences or words. The extension of its name decides if it is Markdown.
+pub fn split_text<'a>(path: &str, text: &'a str) -> Vec<Chunk<'a>> {
     let is_markdown = [".md", ".mdx", ".markdown"].iter().any(|end| path.to_ascii_lowercase().ends_with(end));
     let headings = if is_markdown { headings(text) } else { Vec::new() };
     let (plain, markdown) = (TextSplitter::new(CHARACTERS), MarkdownSplitter::new(CHARACTERS));
@@ -37,7 +38,8 @@ pub fn of<'a>(path: &str, text: &'a str) -> Vec<Chunk<'a>> {
     chunks
 }
 
-/// A text in pieces at ends of lines or words, with their places: the splitters take the square of the length of one long line.
+/// Splits a text at line or word ends into pieces with their positions, because the splitters take quadratic
+/// time for one long line.
 fn pieces(text: &str) -> Vec<(usize, &str)> {
     let (mut start, mut pieces) = (0, Vec::new());
     while start < text.len() {
@@ -51,7 +53,7 @@ fn pieces(text: &str) -> Vec<(usize, &str)> {
     pieces
 }
 
-/// Each heading of a Markdown text with its place in bytes and its level; none from within a block of code.
+/// Returns each heading of a Markdown text with its byte position and level, except those inside code blocks.
 fn headings(text: &str) -> Vec<(usize, usize, &str)> {
     let (mut at, mut is_code, mut found) = (0, false, Vec::new());
     for line in text.split_inclusive('\n') {
@@ -68,7 +70,7 @@ fn headings(text: &str) -> Vec<(usize, usize, &str)> {
     found
 }
 
-/// The headings that a place stands under.
+/// Returns the headings above a position.
 fn above(headings: &[(usize, usize, &str)], at: usize) -> String {
     let mut path: Vec<(usize, &str)> = Vec::new();
     for (_, level, heading) in headings.iter().take_while(|(place, ..)| *place <= at) {

@@ -1,6 +1,6 @@
-//! What a user can write instead of a question: `/name`, and what comes after it.
+//! Commands: `/name` and its arguments, as an alternative to a question.
 
-/// Name, what comes after it, what it does.
+/// Name, arguments and effect of each command.
 pub const COMMANDS: [(&str, &str, &str); 16] = [
     ("pin", "TEXT or ID", "keeps a note, or a message, in every prompt"),
     ("unpin", "ID", "lets a pin go"),
@@ -24,17 +24,17 @@ pub const COMMANDS: [(&str, &str, &str); 16] = [
     ("quit", "", "ends the chat; it goes on from here next time"),
 ];
 
-/// A line that the user sent.
+/// A line of user input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     Question(String),
-    /// A command of [`COMMANDS`], with what comes after it.
+    /// A command of [`COMMANDS`], with its arguments.
     Command(&'static str, String),
-    /// An error: there is no such command.
+    /// An error: the command does not exist.
     Unknown(String),
 }
 
-/// Reads a line; none where it is empty. `//` begins a question with a slash.
+/// Reads a line. Returns `None` if it is empty. `//` begins a question with a slash.
 pub fn read(line: &str) -> Option<Line> {
     let line = line.trim();
     let Some(command) = line.strip_prefix('/') else {
@@ -57,7 +57,7 @@ pub fn read(line: &str) -> Option<Line> {
     })
 }
 
-/// The list of commands.
+/// Returns the list of commands.
 pub fn help() -> String {
     let lines =
         COMMANDS.iter().map(|(name, after, does)| format!("{:<22} {does}", format!("/{name} {after}")));

@@ -1,26 +1,27 @@
-//! The files of a folder, and what is read of them.
+//! The files of a folder, and their texts.
 
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 use std::{fs, path::Path, time::UNIX_EPOCH};
 
-/// Ends of the names of files that are read.
+/// Extensions of the files that are read.
 const EXTENSIONS: [&str; 8] = ["md", "markdown", "mdx", "txt", "text", "rst", "adoc", "org"];
-/// The largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// When a file was changed (nanoseconds since 1970) and how long it is: what tells whether it is to be read again.
+/// The modification time of a file (nanoseconds since 1970) and its size. If either changes, the file is read
+/// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     pub modified: u128,
     pub bytes: u64,
 }
 
-/// What has no text, and why: a path inside of the folder, and an error.
+/// Files without a readable text: a path inside the folder, and an error.
 pub type Unreadable = Vec<(String, String)>;
 
-/// The files of a folder by their paths inside of it, and what could not be looked at. Hidden files and what `.gitignore` leaves
-/// out are passed over.
+/// Returns the files of a folder by their paths inside it, and the entries that cannot be examined. Hidden
+/// files and those excluded by `.gitignore` are skipped.
 pub fn list(folder: &Path) -> (Vec<(String, Stamp)>, Unreadable) {
     let (mut files, mut unreadable) = (Vec::new(), Vec::new());
     for found in WalkBuilder::new(folder).require_git(false).sort_by_file_path(Path::cmp).build() {
@@ -45,7 +46,7 @@ pub fn list(folder: &Path) -> (Vec<(String, Stamp)>, Unreadable) {
     (files, unreadable)
 }
 
-/// The text of a file, or why there is none.
+/// Returns the text of a file, or an error with the reason.
 pub fn read(folder: &Path, path: &str, stamp: Stamp) -> Result<String, String> {
     if stamp.bytes > LARGEST {
         return Err(format!("{} MB, more than the {} MB that are read", stamp.bytes >> 20, LARGEST >> 20));

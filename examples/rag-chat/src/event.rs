@@ -1,4 +1,5 @@
-//! What happens beside the chat and comes to it through one channel, so that everything is decided on one thread.
+//! Events of background work. They reach the chat through one channel, so that one thread makes all
+//! decisions.
 
 use crate::answerer::{Piece, Reply};
 use crate::index::Refreshed;
@@ -9,20 +10,20 @@ use std::sync::mpsc::Sender;
 pub enum Event {
     /// A key, a paste or a new size of the terminal.
     Terminal(ratatui::crossterm::event::Event),
-    /// So many files are indexed, of so many.
+    /// Numbers of indexed files and of all files to index.
     Indexing(usize, usize),
     Indexed(Result<Refreshed, String>),
     /// Documents for the question of this turn.
     Found(u64, Result<Vec<RagItem>, String>),
     /// A piece of the reply of this turn.
     Piece(u64, Piece),
-    /// The reply of this turn, or why there is none.
+    /// The reply of this turn, or the error.
     Replied(u64, Result<Reply, String>),
-    /// The summary of this compaction, or why there is none.
+    /// The summary of this compaction, or the error.
     Summarised(u64, Result<String, String>),
 }
 
-/// Where tasks run, and where they say what came of them.
+/// The runtime of the tasks, and the channel for their results.
 #[derive(Clone)]
 pub struct Tasks {
     pub runtime: tokio::runtime::Handle,
@@ -30,7 +31,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Says something to the chat; one that has ended does not hear it.
+    /// Sends an event to the chat. It is ignored if the chat has ended.
     pub fn send(&self, event: Event) {
         let _ = self.sender.send(event);
     }

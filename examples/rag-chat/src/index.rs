@@ -1,4 +1,4 @@
-//! The index of a folder on disk: which files it has, and the chunks that suit a question best (BM25).
+//! The index of a folder on disk: its files, and a search for the best chunks for a question (BM25).
 
 use crate::chunks;
 use crate::documents::{self, Stamp, Unreadable};
@@ -15,22 +15,23 @@ use tantivy::schema::*;
 use tantivy::tokenizer::*;
 use tantivy::{DocAddress, IndexReader, TantivyDocument, TantivyError, Term};
 
-/// Raised when chunks or fields change: an index of another version is made again.
+/// Increased when chunks or fields change: an index of another version is built again.
 const VERSION: u32 = 1;
-/// Memory for what is not written yet, in bytes.
+/// Memory for unwritten data, in bytes.
 const MEMORY: usize = 50_000_000;
-/// What a word of a heading weighs beside one of the text, and one of the question before beside one of this question.
+/// Weight of a heading's word relative to a word of the text.
 const HEADING: f32 = 0.5;
+/// Weight of a word in the previous question relative to one in the current question.
 const BEFORE: f32 = 0.25;
 
-/// The files of an index; stored with it, so that both change at once.
+/// The files of an index, stored with it so that both change together.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Contents {
     version: u32,
     files: BTreeMap<String, Indexed>,
 }
 
-/// A file, how many chunks it has, and why it has none where it could not be read.
+/// A file with its number of chunks, and the error if it could not be read.
 #[derive(Debug, Serialize, Deserialize)]
 struct Indexed {
     stamp: Stamp,
@@ -38,18 +39,19 @@ struct Indexed {
     error: Option<String>,
 }
 
-/// What [`Index::refresh`] found and did.
+/// The result of [`Index::refresh`].
 #[derive(Debug, Default)]
 pub struct Refreshed {
     pub files: usize,
     pub chunks: usize,
-    /// Files that were read, because they were new or had changed, and files that are gone.
+    /// Number of files read because they were new or changed.
     pub read: usize,
+    /// Number of removed files.
     pub gone: usize,
     pub unreadable: Unreadable,
-    /// Why the whole index was made again.
+    /// The reason for building the whole index again.
     pub rebuilt: Option<String>,
-    /// Another chat is indexing the same folder, so nothing was changed.
+    /// True if another chat is indexing the same folder, so that nothing was changed.
     pub is_busy: bool,
 }
 
@@ -64,11 +66,12 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens the index of a folder, which stands at `place`; one that is damaged or of another version is begun again.
+    /// Opens the index of a folder, which is stored at `place`. A damaged index or one of another version is
+    /// built again.
     pub fn open(folder: &Path, place: &Path) -> Result<Self> {
         let at = || format!("{}: the index cannot be written there", place.display());
         private::create_folder(place).with_context(at)?;
-        // Two chats that begin at once: the second looks when the first is done.
+        // If two chats start together, the second one checks after the first is done.
         let _lock = private::lock(&place.with_extension("lock")).with_context(at)?;
         let is_new = !place.join("meta.json").exists();
         let (index, rebuilt) = match whole(place) {
@@ -86,8 +89,8 @@ impl Index {
         Ok(Self { folder: folder.into(), place: place.into(), reader, index, rebuilt })
     }
 
-    /// Reads what is new or changed in the folder and forgets what is gone; `progress` hears of how many files are done of how
-    /// many that are to be read.
+    /// Reads new and changed files of the folder and removes deleted ones from the index. `progress` gets the
+    /// numbers of finished files and of files to read.
     pub fn refresh(&mut self, mut progress: impl FnMut(usize, usize)) -> Result<Refreshed> {
         let mut before = contents(&self.index)?.files;
         let (listed, unreadable) = documents::list(&self.folder);
@@ -96,7 +99,8 @@ impl Index {
         for (path, stamp) in listed {
             match before.remove(&path) {
                 Some(same) if same.stamp == stamp => drop(files.insert(path, same)),
-                // One that cannot be opened is tried each time; one that is no text, when it changes.
+                // A file that cannot be opened is tried each time; one without valid text is tried when it
+                // changes.
                 _ => match fs::File::open(self.folder.join(&path)) {
                     Ok(_) => changed.push((path, stamp)),
                     Err(error) => done.unreadable.push((path, error.to_string())),
@@ -105,7 +109,7 @@ impl Index {
         }
         (done.read, done.gone) = (changed.len(), before.len());
         if done.read + done.gone > 0 {
-            // One thread: chunks stand in the order of their files, whatever the machine has.
+            // One thread, so that chunks are in the order of their files on every machine.
             let mut writer = match self.index.writer_with_num_threads(1, MEMORY) {
                 Err(TantivyError::LockFailure(..)) => {
                     return Ok(Refreshed { is_busy: true, read: 0, gone: 0, ..done });
@@ -117,12 +121,12 @@ impl Index {
             }
             for (at, (path, stamp)) in changed.into_iter().enumerate() {
                 progress(at, done.read);
-                // A file that cannot be read is remembered, and tried again when it changes.
+                // An unreadable file is recorded, and tried again when it changes.
                 let (text, error) = match documents::read(&self.folder, &path, stamp) {
                     Ok(text) => (text, None),
                     Err(error) => (String::new(), Some(error)),
                 };
-                let chunks = chunks::of(&path, &text);
+                let chunks = chunks::split_text(&path, &text);
                 for (number, chunk) in (1u64..).zip(&chunks) {
                     writer.add_document(document(&path, number, chunk))?;
                 }
@@ -136,7 +140,7 @@ impl Index {
             writer.wait_merging_threads()?;
             files = contents.files;
         }
-        // Also what another chat wrote.
+        // Includes the entries that another chat wrote.
         self.reader.reload()?;
         private::restrict_files(&self.place).context("the files of the index cannot be made private")?;
         (done.files, done.chunks) = (files.len(), files.values().map(|file| file.chunks).sum());
@@ -145,8 +149,8 @@ impl Index {
         Ok(done)
     }
 
-    /// The chunks that suit a question best, at most `most`. Words of the question before it weigh less: they help where a
-    /// question goes on from it.
+    /// Returns the best chunks for a question, at most `most`. Words of the previous question have less
+    /// weight and help with follow-up questions.
     pub fn search(&self, question: &str, before: &str, most: usize) -> Result<Vec<RagItem>> {
         let mut parts: Vec<(Occur, Box<dyn Query>)> = Vec::new();
         for (text, weight) in [(question, 1.0), (before, BEFORE)] {
@@ -175,13 +179,13 @@ impl Index {
             Ok(RagItem::new(id, score, heading + text("text")).with_origin(text("path")))
         };
         let mut hits = best.into_iter().map(hit).collect::<Result<Vec<RagItem>>>()?;
-        // Equal scores in the order of their names, not in that of the index.
+        // Equal scores are ordered by name, because the order in the index may vary.
         hits.sort_by(|a, b| b.score().total_cmp(&a.score()).then_with(|| a.id().cmp(b.id())));
         Ok(hits)
     }
 }
 
-/// An index that is whole and of this version, or why there is none.
+/// Opens an index. Returns an error if it is damaged or of another version.
 fn whole(place: &Path) -> Result<tantivy::Index> {
     let index = tantivy::Index::open_in_dir(place)?;
     if let Some(file) = index.validate_checksum()?.iter().min() {
@@ -223,7 +227,8 @@ fn field(name: &str) -> Field {
     schema().get_field(name).expect("a field of the schema")
 }
 
-/// English: small letters, without words like "the", by their stems. Words of other languages are taken as they are.
+/// Builds the analyzer for English: lower case, without words like "the", by stems. Words of other languages
+/// stay unchanged.
 fn analyzer() -> TextAnalyzer {
     let words = TextAnalyzer::builder(SimpleTokenizer::default())
         .filter(RemoveLongFilter::limit(40))
@@ -232,7 +237,7 @@ fn analyzer() -> TextAnalyzer {
     words.filter(stop).filter(Stemmer::new(Language::English)).build()
 }
 
-/// The words of a text as the index knows them, each once.
+/// Returns the words of a text as the index stores them, each once.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     analyzer().token_stream(text).process(&mut |token| {

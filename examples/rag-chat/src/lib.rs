@@ -1,4 +1,5 @@
-//! The parts of `rag-chat`. Begin with [`chat::Chat`]: it is what an application does with `context-window`, without a screen.
+//! The parts of `rag-chat`. Begin with [`chat::Chat`]: it shows an application of `context-window` without a
+//! screen.
 
 pub mod args;
 pub mod documents;

@@ -11,10 +11,10 @@ use std::sync::mpsc;
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        // Help and version, in colours where there are any.
+        // Help and version, in colour if the terminal supports it.
         Err(instead) if !instead.use_stderr() => instead.exit(),
         Err(instead) => {
-            // It repeats the arguments, and a file's name may hold anything.
+            // The message repeats the arguments, and a file's name may contain control characters.
             eprint!("{}", once::shown(&instead.render().to_string()));
             return ExitCode::from(2);
         }
@@ -36,7 +36,7 @@ fn run(args: Args) -> Result<ExitCode> {
     let data = args.data.clone().map_or_else(|| data_of(&folder), Ok)?;
     private::create_folder(&data)
         .with_context(|| format!("{}: expected a folder to write to; see --data", data.display()))?;
-    // Threads for what goes on beside the chat: looking documents up, asking the model, summaries.
+    // Threads for background work: document search, model requests, summaries.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (sender, events) = mpsc::channel();
     let tasks = Tasks { runtime: runtime.handle().clone(), sender };
@@ -46,17 +46,18 @@ fn run(args: Args) -> Result<ExitCode> {
         Some(question) => once::run(chat, &events, &question)?,
         None => screen::run(chat, &events, tasks)?,
     };
-    // A request that is still on its way is dropped.
+    // Drops a request that is still running.
     runtime.shutdown_background();
     Ok(code)
 }
 
-/// Where a folder's index and conversations are kept: in the user's data, by its name and a number of its path.
+/// Returns the folder of the index and conversations of a document folder: in the user's data, named after
+/// the folder and a hash of its path.
 fn data_of(folder: &Path) -> Result<PathBuf> {
     let base = dirs::data_local_dir()
         .context("HOME is not set; --data says where to keep index and conversations")?;
     let name = folder.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
-    // FNV-1a: the same number for the same path, on any machine and for ever.
+    // FNV-1a gives the same number for the same path, on every machine and in every version.
     let bytes = folder.as_os_str().as_encoded_bytes().iter();
     let number = bytes
         .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));

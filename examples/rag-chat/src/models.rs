@@ -1,17 +1,17 @@
-//! Which model answers, where, and with which key.
+//! The choice of the model, its server and its key.
 
 use crate::answerer::{Answerer, remote::Remote};
 use anyhow::{Result, anyhow, bail, ensure};
 use context_window::{Model, WireFormat};
 use std::sync::Arc;
 
-/// The window of the offline answerer, in units of 1,024 tokens, unless its name says otherwise.
+/// The default window of the offline answerer, in units of 1,024 tokens.
 const OFFLINE: u64 = 8;
 
-/// What the environment says: a variable's value by its name. Tests bring their own.
+/// A lookup of environment variables by name. Tests supply their own.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// The environment of this process; empty variables are none.
+/// Returns the environment of this process. Empty variables count as unset.
 #[allow(clippy::disallowed_methods, reason = "an application reads its environment")]
 pub fn environment() -> Environment {
     Arc::new(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
@@ -19,15 +19,17 @@ pub fn environment() -> Environment {
 
 /// A provider as the environment describes it.
 struct Access {
-    /// How a model's name begins that asks for it.
+    /// The prefix of model names that selects it.
     prefix: &'static str,
-    /// The variables of its key and its URL.
+    /// The environment variable of its key.
     key: &'static str,
+    /// The environment variable of its URL.
     url: &'static str,
-    /// Its URL where that variable is not set, and the path behind it, which the providers' own libraries leave out.
+    /// The default URL.
     default_url: &'static str,
+    /// The path after the URL, which the providers' own libraries add.
     path: &'static str,
-    /// Its model where nobody names one.
+    /// The default model.
     model: &'static str,
 }
 
@@ -44,20 +46,20 @@ const ACCESS: [Access; 5] = [
              default_url: "http://localhost:11434", path: "/v1", model: "llama3.2" },
 ];
 
-/// A model, and who answers for it.
+/// A model and its answerer.
 #[derive(Debug, Clone)]
 pub struct Choice {
     pub model: Model,
     pub answerer: Answerer,
-    /// For the screen: what is in use.
+    /// A description for the screen.
     pub says: String,
 }
 
-/// The model of a name, or the one for which the environment has a key or a URL; the offline answerer where it has none. Errors: a
-/// name that says nothing of its provider, a provider without a key.
+/// Returns the model with this name, or the one for which the environment has a key or a URL, otherwise the
+/// offline answerer. Returns an error if the name does not identify a provider, or the provider has no key.
 pub fn choose(name: Option<&str>, environment: &Environment) -> Result<Choice> {
     let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
-        // A server that needs no key is asked where somebody says where it is, or by name.
+        // A server without a key is used only if its URL is set or it is named.
         let is_there = |access: &&Access| {
             environment(if access.prefix == "local" { access.url } else { access.key }).is_some()
         };
@@ -93,13 +95,13 @@ pub fn choose(name: Option<&str>, environment: &Environment) -> Result<Choice> {
     remote(access, name, environment)
 }
 
-/// The N of "-Nk".
+/// Parses the N of "-Nk".
 fn kilos(text: &str) -> Option<u64> {
     let size = text.strip_prefix('-')?.strip_suffix('k')?.parse().ok()?;
     (1..=1_024).contains(&size).then_some(size)
 }
 
-/// The built-in answerer, as a model with a window of so many times 1,024 tokens.
+/// Returns the built-in answerer as a model with a window of `size` times 1,024 tokens.
 fn offline(size: u64) -> Choice {
     let mut model =
         Model::custom(&if size == OFFLINE { "offline".into() } else { format!("offline-{size}k") });
@@ -119,7 +121,7 @@ fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choi
     );
     let scheme = if url.contains("://") { "" } else { "http://" };
     let bare = url.trim_end_matches('/');
-    // Ollama's own rule for its variable.
+    // The same rule as Ollama applies to its variable.
     let port = if prefix == "ollama" && !bare.rsplit('/').next().unwrap_or_default().contains(':') {
         ":11434"
     } else {

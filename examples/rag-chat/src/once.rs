@@ -1,16 +1,17 @@
-//! One question, one answer, without a screen: the answer on standard output, everything else on standard error.
+//! One question and one answer without a screen: the answer on standard output, everything else on standard
+//! error.
 
 use crate::{answerer::Piece, chat::Chat, event::Event};
 use anyhow::Result;
 use context_window_report as report;
 use std::{io::Write, process::ExitCode, sync::mpsc::Receiver};
 
-/// Asks, waits for the answer, and says what it was made from.
+/// Asks, waits for the answer, and prints its sources.
 pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     let mut said = 0;
     if chat.args.session.is_none() {
-        // Without a name one question has nothing to do with the one before.
+        // Without a session name, the question is independent of earlier ones.
         chat.enter("/fresh");
     }
     chat.ask(question);
@@ -42,7 +43,7 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
     Ok(if has_reply { end } else { ExitCode::from(1) })
 }
 
-/// Ends a chat: 1, and why, where something could not be saved.
+/// Ends a chat. Returns 1 and prints the reason if something could not be saved.
 pub fn end(chat: Chat) -> ExitCode {
     chat.close().map_or_else(
         |error| {
@@ -53,7 +54,7 @@ pub fn end(chat: Chat) -> ExitCode {
     )
 }
 
-/// A text with its line ends, and nothing else that a terminal would act on.
+/// Returns a text with its line ends, and without other characters that a terminal would act on.
 #[must_use]
 pub fn shown(text: &str) -> String {
     text.split('\n').map(report::shown).collect::<Vec<_>>().join("\n")

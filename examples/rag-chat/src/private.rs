@@ -1,26 +1,28 @@
-//! Folders and files that only their owner may read: texts of documents and conversations are in them.
+//! Folders and files that only their owner may read, because they contain texts of documents and
+//! conversations.
 
 use std::{fs, io, path::Path};
 
-/// Makes a folder and those above it that are not there, each for its owner alone. A folder that is there keeps its rights.
+/// Creates a folder and its missing parents, each readable by its owner only. An existing folder keeps its
+/// permissions.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());
     }
     path.parent().map_or(Ok(()), create_folder)?;
     match fs::create_dir(path) {
-        // Another chat was faster.
+        // Another chat created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made.and_then(|()| restrict(path, 0o700)),
     }
 }
 
-/// Lets only the owner read a file.
+/// Restricts a file to its owner.
 fn restrict_file(path: &Path) -> io::Result<()> {
     restrict(path, 0o600)
 }
 
-/// Locks a file of the owner alone, which is made if there is none, until it is closed.
+/// Locks a file of the owner until it is closed. The file is created if it does not exist.
 pub fn lock(path: &Path) -> io::Result<fs::File> {
     let file = fs::File::create(path)?;
     restrict_file(path)?;
@@ -28,12 +30,12 @@ pub fn lock(path: &Path) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// Lets only the owner read the files of a folder that another library writes.
+/// Restricts the files of a folder that another library writes to their owner.
 pub fn restrict_files(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         match restrict_file(&path) {
-            // A file that was merged into another one, or that another chat removed.
+            // The file was merged into another one, or another chat removed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             done => done?,
         }

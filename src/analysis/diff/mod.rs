@@ -122,7 +122,8 @@ impl Serialize for ItemState {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Cause {
-    /// An added item, or other added, removed or changed items that freed or used tokens.
+    /// An added item, or the effect of added, removed or changed items on the tokens that are left for this
+    /// one.
     NewItem,
     /// A removed item.
     RemovedItem,
@@ -192,8 +193,8 @@ impl Diff {
     ///
     /// # Errors
     ///
-    /// Any error of planning the two requests. A mixture of the two that cannot be planned is no error: it
-    /// only counts as no evidence.
+    /// Any error of planning the two requests. Requests that mix the inputs of both are planned to find the
+    /// causes. One that cannot be planned is no error and no evidence.
     pub fn between(before: &Explainer<'_>, after: &Explainer<'_>) -> Result<Self, Error> {
         let [before, after] = [before, after].map(|side| (side.manager, side.request));
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
@@ -201,7 +202,7 @@ impl Diff {
         let thoughts = thoughts::changes(&plans.0, &plans.1);
         let tools = ToolsChange::between(&plans.0.prompt().tools, &plans.1.prompt().tools);
         let prefix = plans.1.prefix(&plans.0.anchor());
-        let states = (States::of(&plans.0, before.1), States::of(&plans.1, after.1));
+        let states = (States::from_plan(&plans.0, before.1), States::from_plan(&plans.1, after.1));
         let shared = shared(before.1.log, after.1.log);
         // Items of the second plan come first, in its order, then those that only the first plan has.
         let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
@@ -211,7 +212,8 @@ impl Diff {
             if !seen.insert(item.clone()) {
                 continue;
             }
-            let (from, to) = (Snapshot::of(states.0.row(&item)), Snapshot::of(states.1.row(&item)));
+            let (from, to) =
+                (Snapshot::from_decision(states.0.row(&item)), Snapshot::from_decision(states.1.row(&item)));
             if from != to {
                 changed.push((item, from, to));
             }
@@ -255,12 +257,12 @@ struct Snapshot {
     state: ItemState,
     /// A hash of the text that is sent for the item; `None` if the item is not included.
     sent: Option<String>,
-    /// True for a placeholder that no participant wrote.
+    /// True for a placeholder that the planner wrote.
     made_up: bool,
 }
 
 impl Snapshot {
-    fn of(row: Option<Decision<'_>>) -> Self {
+    fn from_decision(row: Option<Decision<'_>>) -> Self {
         match row {
             Some(Decision::Included(row)) => Self {
                 state: ItemState::Included(row.reason),
@@ -294,7 +296,7 @@ fn cause(input: Input, from: &Snapshot, to: &Snapshot) -> Cause {
     }
 }
 
-/// The plans of mixtures of two requests.
+/// The plans of requests that mix the inputs of the two compared requests.
 struct Trials {
     inputs: Vec<Input>,
     /// For each input, the trial with only that input changed.
@@ -305,8 +307,8 @@ struct Trials {
     steps: Vec<Trial>,
 }
 
-/// One mixture with its plan. `plan` is `None` if the mixture cannot be planned. `later_items` is true if its
-/// items are those of the second request.
+/// One mixed request, as its plan. `plan` is `None` if the request cannot be planned. `later_items` is true
+/// if its items are those of the second request.
 struct Trial {
     plan: Option<ContextPlan>,
     later_items: bool,
@@ -332,7 +334,7 @@ impl Trials {
         let states = |trials: &'t [Trial]| {
             let of = |trial: &'t Trial| {
                 let request = if trial.later_items { sides.after.1 } else { sides.before.1 };
-                trial.plan.as_ref().map(|plan| States::of(plan, request))
+                trial.plan.as_ref().map(|plan| States::from_plan(plan, request))
             };
             trials.iter().map(of).collect()
         };
@@ -359,7 +361,7 @@ impl Indexed<'_> {
     /// step at which the change appears.
     fn cause_of(&self, item: &Item, from: &Snapshot, to: &Snapshot) -> (Input, Evidence) {
         let is = |states: &Option<States<'_>>, wanted: &Snapshot| {
-            states.as_ref().is_some_and(|states| Snapshot::of(states.row(item)) == *wanted)
+            states.as_ref().is_some_and(|states| Snapshot::from_decision(states.row(item)) == *wanted)
         };
         let alone = self.alone.iter().position(|trial| is(trial, to));
         let needed = || self.without.iter().position(|trial| is(trial, from));
@@ -372,8 +374,8 @@ impl Indexed<'_> {
         let found = alone.map(|at| (at, Evidence::Alone));
         let found = found.or_else(|| needed().map(|at| (at, Evidence::Needed)));
         let found = found.or_else(|| last().map(|at| (at, Evidence::Last)));
-        // The steps lead from the first plan to the second, so one of them makes the change. The default is
-        // only for mixtures that do not reproduce these plans.
+        // The steps lead from the first plan to the second, so one of them makes the change. The default only
+        // applies if the first or the last step does not reproduce its plan.
         found.map_or((Input::Items, Evidence::Last), |(at, shown)| (self.inputs[at], shown))
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct States<'a> {
 }
 
 impl<'a> States<'a> {
-    pub(super) fn of(plan: &'a ContextPlan, request: &'a PlanRequest<'_>) -> Self {
+    pub(super) fn from_plan(plan: &'a ContextPlan, request: &'a PlanRequest<'_>) -> Self {
         let log = request.log;
         let mut rows = BTreeMap::new();
         // If two rows have one id, the first one counts, and included rows come before excluded ones.

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_names_and_definitions_are_told_apart() {
+    fn tool_changes_distinguish_order_names_and_definitions() {
         let tool = |name: &str| Tool::new(name, name, "");
         let (a, b, c) = (tool("a"), tool("b"), tool("c"));
         let between = |before: &[Tool], after: &[Tool]| ToolsChange::between(before, after);

@@ -186,7 +186,7 @@ impl Explainer<'_> {
         let present = manager.plan(request)?;
         let budget = present.prompt_budget;
         let context = manager.context(request)?;
-        let rounds = Rounds::of(manager, request, &context)?;
+        let rounds = Rounds::from_request(manager, request, &context)?;
         let stays = Stays::new(&rounds);
         let required = present.included.iter().filter(|row| row.kind.is_required_by_provider());
         let required: Vec<ItemId> = required.map(|row| row.id.clone()).collect();

@@ -68,7 +68,7 @@ pub(super) struct Rounds<'r> {
 }
 
 impl<'r> Rounds<'r> {
-    pub(super) fn of(
+    pub(super) fn from_request(
         manager: &'r ContextWindowManager,
         request: &'r PlanRequest<'r>,
         context: &PlanContext<'_>,

@@ -52,12 +52,12 @@ pub struct Interval {
     pub to: Option<u64>,
 }
 
-/// The reason why one item is included or excluded, and the other prompt budgets that would change that.
+/// The reason why one item is included or excluded, and the prompt budgets that would change that.
 ///
 /// Budgets range from 1 token to the largest budget of the model: its context length or input limit, minus
-/// the safety buffer, with nothing reserved for the completion. They are tried as if the last prompt had been
-/// made under them (sticky window, rule S5). Budgets that would clip results of the open exchange (rule S7)
-/// count as including only the minimum.
+/// the safety buffer, with nothing reserved for the completion. For each budget, the last prompt counts as
+/// planned with the same budget, so that its window is kept (sticky window, rule S5). A budget that would
+/// truncate results of the current tool call (rule S7) counts as including only the minimum.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -81,10 +81,11 @@ pub struct Explanation {
     /// The certainty of `tokens`.
     pub certainty: Certainty,
     /// For a run of messages, the token count of all of them, as in the plan's row. `tokens` then counts the
-    /// newest message and its exchange, which is included first.
+    /// newest message and its exchange, which a growing budget includes first.
     pub run_tokens: Option<TokenCount>,
-    /// The items that are included instead, the last included ones first, as many as free enough tokens.
-    /// Items of its own section come first. For a duplicate, the item that it repeats.
+    /// The items that are included instead: just enough of them to free the missing tokens. They are taken
+    /// from the item's own section first, and in a section from the last included one on. For a duplicate,
+    /// this is the item that it repeats.
     pub displaced_by: Vec<ItemId>,
     /// The smallest budget, from the present one up, at which the item is included.
     pub enters_at: Option<u64>,
@@ -184,7 +185,7 @@ impl Explainer<'_> {
     }
 
     /// Explains every row of the plan, in the order of the plan: included items first. For a run of messages
-    /// it explains the last one, which is included first.
+    /// it explains the last one, which a growing budget includes first.
     ///
     /// # Errors
     ///
@@ -206,14 +207,14 @@ impl Explainer<'_> {
     ) -> Result<Vec<Explanation>, Error> {
         let (manager, request) = (self.manager, self.request);
         let context = manager.context(request)?;
-        let rounds = Rounds::of(manager, request, &context)?;
+        let rounds = Rounds::from_request(manager, request, &context)?;
         let stays = Stays::new(&rounds);
         let required_by_provider =
             plan.included.iter().filter(|row| row.kind.is_required_by_provider()).map(|row| row.id.clone());
         let required_by_provider: Vec<ItemId> = required_by_provider.collect();
-        let ids = Subjects::of(request, &rounds, &stays, &required_by_provider);
+        let ids = Subjects::from_request(request, &rounds, &stays, &required_by_provider);
         let subjects: Vec<Subject<'_>> = rows.into_iter().map(|(row, id)| ids.subject(row, id)).collect();
-        // All rows share one sweep over the budgets, because each of its steps solves the request again.
+        // All rows share one sweep over the budgets, because each step of a sweep selects again.
         let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
         let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
         let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
@@ -230,7 +231,7 @@ fn answer(
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
-    let track = subject.asked.and_then(|key| tracks.of(key)).unwrap_or(&nothing);
+    let track = subject.asked.and_then(|key| tracks.find(key)).unwrap_or(&nothing);
     let explanation = Explanation {
         id: subject.id.clone(),
         first_id: None,
@@ -263,8 +264,8 @@ fn answer(
             let (tokens, certainty) = (Some(row.token_estimate.tokens), row.token_estimate.certainty);
             let always = match subject.key {
                 None => true,
-                // Messages that a target requires, and items sent again, may be excluded at larger budgets
-                // too.
+                // A larger budget may also exclude placeholder messages that a target requires, and items
+                // that are sent again.
                 Some(key) => {
                     let leaves = track.leaves_at.is_some() || track.stays_from != Some(plan.prompt_budget);
                     sweep.minimum().contains(&key) || !leaves

@@ -44,7 +44,7 @@ pub(super) struct Subjects<'a> {
 }
 
 impl<'a> Subjects<'a> {
-    pub(super) fn of(
+    pub(super) fn from_request(
         request: &'a PlanRequest<'_>,
         rounds: &'a Rounds<'_>,
         stays: &'a Stays,

@@ -42,7 +42,7 @@ impl Track {
 }
 
 impl BudgetTracks {
-    pub(super) fn of(&self, key: Key) -> Option<&Track> {
+    pub(super) fn find(&self, key: Key) -> Option<&Track> {
         self.tracks.get(&key)
     }
 

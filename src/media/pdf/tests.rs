@@ -73,7 +73,7 @@ fn packed_objects_are_counted() {
 }
 
 #[test]
-fn a_stream_that_looks_like_objects_holds_none() {
+fn stream_that_looks_like_objects_contains_none() {
     let fake = "3 0 obj <</Type/Pages/Kids[4 0 R 4 0 R 4 0 R]/Count 3>> endobj";
     let stream = format!("<< /Length {} >>\nstream\n{fake}\nendstream", fake.len());
     let whole = file(&[
@@ -86,7 +86,7 @@ fn a_stream_that_looks_like_objects_holds_none() {
 }
 
 #[test]
-fn damaged_trees_are_counted_by_what_is_left_of_them() {
+fn damaged_page_trees_are_counted_by_their_readable_pages() {
     // The inner node is in a stream that cannot be unpacked, so the count of the root is used.
     let missing = file(&[
         (1, "<</Type/Catalog/Pages 2 0 R>>"),
@@ -158,7 +158,7 @@ fn a_bomb_is_not_unpacked_beyond_the_bound() {
 
 proptest! {
     #[test]
-    fn no_damage_breaks_it(
+    fn pdf_reader_survives_any_damage(
         pages in 1usize..9, damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..30),
         cut in any::<prop::sample::Index>(),
     ) {

@@ -1,5 +1,8 @@
-//! Documents in the prompt: new ones in one message, retained ones at their places with the state beside them
-//! (rules O1, S10).
+//! Documents in the prompt: new ones in one message, retained ones at their places together with state.
+//!
+//! - Input: the selection, and the texts that are retained where they were sent.
+//! - Output: rows and messages of the draft, and lines of the overhead.
+//! - Rules: O1, S10, B3, N3.
 
 use super::included::{Row, Writer, ask_about_document};
 use crate::{
@@ -24,9 +27,9 @@ impl Writer<'_, '_> {
         }
         let state = retained.state_before(place, released_before);
         let CandidateId::Exchange(at) = candidate else { return Ok(()) };
-        // Right after the question it became a part of it, as new state does.
+        // State right after the question was merged into it when it was new, so it is merged again.
         let question = CandidateId::UserMessage(self.candidates.log().turns().turn_of(at));
-        // Beside instructions every piece of state is a message of its own.
+        // Next to instructions, every state entry is a message of its own.
         let alone = state.iter().all(|(_, message)| !message.role().instructs());
         let merges = self.last == Some(question) && documents.is_empty() && alone;
         for (row, message) in state {
@@ -38,7 +41,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Makes the last message a part of the one before it.
+    /// Appends the text of the last message to the message before it, as a part.
     fn join_the_last(&mut self) {
         let messages = &mut self.draft.prompt.messages;
         if let (Some(last), Some(before)) = (messages.pop(), messages.pop()) {
@@ -48,7 +51,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Writes documents that are retained before a candidate.
+    /// Writes the documents that are retained before a candidate.
     fn sent_documents(
         &mut self,
         candidate: CandidateId,
@@ -83,8 +86,7 @@ impl Writer<'_, '_> {
         self.end_of_block(document_block(documents), pieces)
     }
 
-    /// Writes the new documents in one message of the user role: a text from outside never gains the system
-    /// role.
+    /// Writes the new documents as one message of the user role. External text never gets the system role.
     pub(super) fn block(&mut self) -> Result<(), Error> {
         if !self.chosen.has_documents() {
             return Ok(());
@@ -122,10 +124,11 @@ impl Writer<'_, '_> {
         self.end_of_block(text, pieces)
     }
 
-    /// Writes the message that holds documents, and the lines of its tokens beside them.
+    /// Writes the message that contains documents, and the lines of the overhead for it.
     fn end_of_block(&mut self, text: String, pieces: u64) -> Result<(), Error> {
         let block = Message::user(text);
         self.line(Overhead::RagBlock, i128::from(self.meter.block()));
+        // This counter counts the message as one text, which differs from the sum of its pieces (N3).
         if !self.meter.block_adds_up() && !self.meter.is_rendered() {
             let whole = i128::from(self.meter.message(&block, TurnPosition::Live, u64::MAX)?.in_full());
             self.line(Overhead::Joins, whole - i128::from(pieces));

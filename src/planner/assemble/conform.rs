@@ -1,5 +1,9 @@
-//! Messages in the form that the target takes (rules H4 to H7), and the tokens that this adds or saves (rule
-//! N3).
+//! Messages in the form that the target accepts.
+//!
+//! - Input: a draft, and the profile of the target.
+//! - Output: the conforming messages in the draft, with notices of the changes and lines for the tokens that
+//!   they add or save.
+//! - Rules: H4 to H7 (form), N3 (tokens), O5 (ids of placeholders).
 
 use super::{PlanContext, included::Draft, marks};
 use crate::{
@@ -16,18 +20,19 @@ use crate::{
     text::plain::short,
 };
 
-/// The id of the placeholder message of the user that comes first.
+/// The id of the placeholder user message at the beginning.
 pub(crate) const LEAD: &str = "synth:lead";
-/// The id of the one that comes last.
+/// The id of the placeholder user message at the end.
 pub(crate) const CONTINUE: &str = "synth:continue";
-/// The beginning of the id of one of the assistant; the id of the result before it follows.
+/// The prefix of the id of a placeholder assistant message; the id of the tool result before it follows.
 pub(crate) const BRIDGE: &str = "synth:bridge:";
 
-/// Brings the messages into the form that the target takes, with what it demands, and says what was done.
+/// Converts the messages of a draft to the form that the target accepts, adds the messages that it demands,
+/// and records notices.
 ///
 /// # Errors
 ///
-/// The id of a placeholder that is taken (rule O5), and counters that fail.
+/// Fails if the id of a placeholder is already in use (rule O5), or if a token counter fails.
 pub(super) fn conform(
     draft: &mut Draft,
     candidates: &Candidates<'_>,
@@ -36,6 +41,7 @@ pub(super) fn conform(
 ) -> Result<(), Error> {
     let stable = marks::long_enough(draft, context);
     let given = std::mem::take(&mut draft.prompt.messages);
+    // The last part of each message, before messages are joined: marks refer to these parts.
     let ends: Vec<usize> = given.iter().map(|message| message.parts().len().saturating_sub(1)).collect();
     let normalized = meter.profile().sequence(given);
     draft.prompt.marks = marks::placed(&stable, &ends, &normalized.places);
@@ -43,6 +49,7 @@ pub(super) fn conform(
     roles(draft, &normalized);
     draft.row_messages = row_messages(draft, &normalized);
     inserted(draft, meter, &normalized)?;
+    // The ids of all placeholders are known only now.
     candidates.check_ids(&draft.made_up)?;
     draft.prompt.messages = normalized.messages;
     tools(draft, meter)?;
@@ -55,11 +62,12 @@ pub(super) fn conform(
     Ok(())
 }
 
-/// Adds the lines of tokens that merging, joining and rewriting save or add (rule N3).
+/// Adds the tokens that merging, joining and rewriting messages save or add (rule N3).
 fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<(), Error> {
     for role in &normalized.merged {
         draft.line(meter, Overhead::Merged, -i128::from(meter.saved_by_merging(*role)));
     }
+    // Several leading instructions became one text, which differs from the sum of their tokens.
     if normalized.joined > 0
         && let Some(joined) = normalized.messages.first()
     {
@@ -83,7 +91,7 @@ fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<
     Ok(())
 }
 
-/// Instructions are rows of the role in which they are sent.
+/// Sets the roles of rows with instructions to the roles in which they are sent.
 fn roles(draft: &mut Draft, normalized: &Normalized) {
     for (at, place) in normalized.places.iter().enumerate() {
         let (row, role) = (&mut draft.rows[draft.first_rows[at]], normalized.messages[place.message].role());
@@ -93,18 +101,18 @@ fn roles(draft: &mut Draft, normalized: &Normalized) {
     }
 }
 
-/// For each row, the message of the finished prompt that it is part of; rows of messages that nobody wrote
-/// are yet to come.
+/// Returns the index of the finished message for each row. Rows of placeholder messages are not among them
+/// yet.
 fn row_messages(draft: &Draft, normalized: &Normalized) -> Vec<usize> {
     let ends = draft.first_rows.iter().skip(1).copied().chain([draft.rows.len()]);
     let rows = draft.first_rows.iter().zip(ends).zip(&normalized.places);
     rows.flat_map(|((first, end), place)| (*first..end).map(|_| place.message)).collect()
 }
 
-/// Rows of the messages that nobody wrote, and notices of them (rule H5).
+/// Adds the rows and notices of placeholder messages (rule H5).
 fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<(), Error> {
     let provider = provider(meter.profile().wire_format());
-    // Each given row comes after the rows that were inserted before it.
+    // `more` rows were inserted before this one, so each original row has moved by that number.
     for (more, Inserted { why, before, message }) in normalized.inserted.iter().enumerate() {
         let row = draft.first_rows.get(*before).map_or(draft.rows.len(), |first| first + more);
         let (kind, id, text) = match why {
@@ -113,7 +121,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
                 LEAD.to_owned(),
                 format!("placeholder user message added: {provider} requires a user message first"),
             ),
-            // Named after the result before it: a document may have the name of a message.
+            // The id contains that of the row before it, because a document may have the name of a message.
             Missing::Bridge => (
                 ItemKind::Bridge,
                 format!("{BRIDGE}{}", draft.rows[draft.first_rows[before - 1] + more].id),
@@ -152,7 +160,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
     Ok(())
 }
 
-/// Who demands something, as people know it.
+/// Returns the name of the provider that demands a placeholder, for notices.
 fn provider(format: WireFormat) -> &'static str {
     match format {
         WireFormat::OpenAiChat | WireFormat::OpenAiResponses => "OpenAI",
@@ -163,7 +171,7 @@ fn provider(format: WireFormat) -> &'static str {
     }
 }
 
-/// The tools as they are declared, with notices about what had to change.
+/// Declares the tools of the draft, and adds notices of the changes to them.
 fn tools(draft: &mut Draft, meter: &Meter) -> Result<(), Error> {
     let declared = meter.declared(&std::mem::take(&mut draft.prompt.tools))?;
     draft.prompt.tools.clone_from(&declared.tools);
@@ -180,8 +188,8 @@ fn tools(draft: &mut Draft, meter: &Meter) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ids of calls that the target takes in other letters only, or once in a prompt, and calls without the
-/// signature it asks for.
+/// Adds notices about changed call ids and missing signatures of calls. Some targets accept other characters
+/// only, or require ids that are unique in the prompt.
 fn about_the_calls(draft: &mut Draft, renamed: &[(String, String)]) {
     let mut say = |code: NoticeCode, text: String| draft.notices.push(Notice { code, ids: Vec::new(), text });
     if let [(from, to), rest @ ..] = renamed {
@@ -201,7 +209,7 @@ fn about_the_calls(draft: &mut Draft, renamed: &[(String, String)]) {
     }
 }
 
-/// Adds a notice for each kind of change that the target needed.
+/// Adds one notice for each kind of change that the target needed.
 fn about_the_messages(draft: &mut Draft) {
     let texts = [
         (

@@ -1,4 +1,8 @@
-//! A notice for every pin that does not fit (rule S2).
+//! Notices of pins that do not fit.
+//!
+//! - Input: a selection, with its costs and budgets.
+//! - Output: one notice for each pin, with the tokens that it needs and the tokens that are missing.
+//! - Rules: S2.
 
 use crate::{
     error::Error,
@@ -18,12 +22,12 @@ use crate::{
     tokens::Certainty,
 };
 
-/// In the order of rule S2, for a plan that is not over its budget: the overflow of one that is says so
-/// instead.
+/// Returns the notices in the order of rule S2. Only for a plan within its budget: an overflow reports pins
+/// itself.
 ///
 /// # Errors
 ///
-/// Whatever counting the pins runs into.
+/// Fails if counting a pin fails.
 pub(super) fn notices(
     candidates: &Candidates<'_>,
     costs: &Costs<'_>,
@@ -32,7 +36,7 @@ pub(super) fn notices(
     chosen: &Selection,
 ) -> Result<Vec<Notice>, Error> {
     let mut notices = Vec::new();
-    // A pinned message that the window holds is in all the same.
+    // A pinned message in the window is included anyway, so it needs no notice.
     for pin in candidates.index().pins.iter().filter(|pin| !chosen.has(pin.id)) {
         let Some(ExcludedReason::Budget { room, limited_by }) = chosen.reasons.pins.get(&pin.id) else {
             continue;
@@ -61,8 +65,7 @@ pub(super) fn notices(
     Ok(notices)
 }
 
-/// Returns the tokens of a pin with the user message that it brings. Returns `None` if they are more than
-/// `most`.
+/// Returns the tokens of a pin and the user message that it brings. Returns `None` if they exceed `most`.
 fn tokens(pin: &Pin, costs: &Costs<'_>, chosen: &Selection, most: u64) -> Result<Option<u64>, Error> {
     let mut sum = 0u64;
     for id in [Some(pin.id), pin.brings].into_iter().flatten().filter(|id| !chosen.has(*id)) {
@@ -72,7 +75,7 @@ fn tokens(pin: &Pin, costs: &Costs<'_>, chosen: &Selection, most: u64) -> Result
     Ok(Some(sum))
 }
 
-/// Returns the id of the note, or the ids of the pinned messages of the exchange.
+/// Returns the id of a note, or the ids of the pinned messages of an exchange.
 fn ids(pin: &Pin, candidates: &Candidates<'_>) -> Vec<ItemId> {
     let log = candidates.log();
     if let CandidateId::Note(at) = pin.id {

@@ -1,5 +1,10 @@
-//! The rows of what is out (rule O2): runs of neighbouring messages with one reason are one row, and what the
-//! walk did not examine is not examined here either.
+//! Rows of excluded items.
+//!
+//! - Input: the candidates, and the selection with its reasons.
+//! - Output: one row for each run of neighbouring messages with one reason, and for each other item.
+//! - Rules: O2, H3, N4.
+//!
+//! Items that the walk did not examine are not examined here either.
 
 use super::included::source_of;
 use crate::{
@@ -24,9 +29,11 @@ use crate::{
 };
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
+/// Returns the rows of the excluded items.
+///
 /// # Errors
 ///
-/// `ErrorKind::Count` if the request asks for exact counts of excluded items, and the counter fails.
+/// `ErrorKind::Count` if the request asks for exact counts of excluded items and the counter fails.
 pub(super) fn rows(
     candidates: &Candidates<'_>,
     meter: &Meter,
@@ -42,7 +49,7 @@ pub(super) fn rows(
             .documents()
             .filter(|(rank, document)| document.out.is_some() || chosen.reasons.of_document(*rank).is_some());
         let mut documents = documents.map(|(rank, _)| candidates.document(rank));
-        // Rows of notes come in the order of the notes.
+        // Rows of notes come in the order of the notes, so one pass over the notes is enough.
         let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
         for row in &mut rows {
             let document = if row.section == Section::Rag { documents.next() } else { None };
@@ -54,7 +61,7 @@ pub(super) fn rows(
     Ok(rows)
 }
 
-/// Counts a row's items, each as a message of its own, in full (rule N4).
+/// Counts the items of a row in full, each as a message of its own (rule N4).
 fn exactly(
     row: &ExcludedItem,
     document: Option<&RagItem>,
@@ -73,7 +80,7 @@ fn exactly(
             let run = first..first + u32::try_from(row.count).unwrap_or(u32::MAX);
             run.map(|position| (candidates.said(position), candidates.turn_position_of(position))).collect()
         }
-        // A system text or state with nothing in it.
+        // A system text or state entry without content has no tokens to count.
         (None, None) => return Ok(row.token_estimate),
     };
     let mut sum = meter.counted(0);
@@ -85,7 +92,7 @@ fn exactly(
     Ok(sum)
 }
 
-/// Returns the rows of system texts and state with nothing in them (rule H3).
+/// Returns the rows of system texts and state entries without content (rule H3).
 fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
     let row = |(id, source): (ItemId, Source)| ExcludedItem {
         id,
@@ -102,6 +109,7 @@ fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
     candidates.empty_texts().map(row).collect()
 }
 
+/// Returns the rows of excluded notes.
 fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let notes = candidates.log().note_entries().iter();
     let out = notes.filter_map(|(at, note)| {
@@ -128,6 +136,7 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
     out.collect()
 }
 
+/// Returns the rows of excluded documents.
 fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let out = candidates.index().documents().filter_map(|(rank, document)| {
         let reason = document.out.as_ref().or_else(|| chosen.reasons.of_document(rank))?;
@@ -149,7 +158,7 @@ fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> 
     out.collect()
 }
 
-/// Returns the tokens of a row: one more than its offer, or its bound.
+/// Returns the tokens of a row: one more than its offer if it was compared with one, else its bound.
 fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCount {
     let weighed_against = match reason {
         ExcludedReason::Budget {
@@ -166,6 +175,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
         .map_or(bound, |room| TokenCount { tokens: room.saturating_add(1), certainty: meter.at_least() })
 }
 
+/// Returns the rows of excluded messages, in log order.
 fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let dropped =
         chosen.reasons.pins.keys().map(|candidate| (*candidate, candidates.members(*candidate).len()));
@@ -177,7 +187,7 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     let log = candidates.log().turns();
     let mut next = log.leading();
     let (mut looked_at, mut out) = (kept(candidates, chosen), left_out(candidates, chosen));
-    // An included message has no row among the excluded ones, whatever was recorded before it was included.
+    // An included message has no excluded row, even if a reason was recorded before it was included.
     for position in &looked_at {
         out.remove(position);
     }
@@ -185,6 +195,7 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     #[expect(clippy::stable_sort_primitive, reason = "the stable sort makes use of runs that are in order")]
     looked_at.sort();
     looked_at.dedup();
+    // A run between two examined messages is one row: the effort does not depend on its length.
     for position in looked_at {
         runs.unexamined(next..position, chosen);
         if let Some((reason, section)) = out.get(&position) {
@@ -196,8 +207,8 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     runs.finish(chosen)
 }
 
-/// Returns the positions of the included messages. The newest was included first, so in reverse most of them
-/// are in order.
+/// Returns the positions of the included messages. The newest was included first, so the reverse is mostly in
+/// order.
 fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
     let mut positions = Vec::with_capacity(2 * chosen.included.len());
     for candidate in chosen.included.ids().rev() {
@@ -206,8 +217,8 @@ fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
     positions
 }
 
-/// Returns the messages that were examined and are excluded, by position, each with its reason and section.
-/// The reason of an excluded pin comes last, and counts.
+/// Returns the messages that were examined and excluded, by position, with reason and section. The reason of
+/// an excluded pin replaces an earlier one.
 fn left_out(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, (ExcludedReason, Section)> {
     let mut out = BTreeMap::new();
     let mut file = |candidate: CandidateId, reason: &ExcludedReason, section: Section| {
@@ -227,11 +238,12 @@ fn left_out(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, (E
     out
 }
 
-/// Checks if an exchange's only message is part of another exchange now.
+/// Checks if the only message of an exchange has become part of another exchange.
 fn is_moved(candidates: &Candidates<'_>, candidate: CandidateId) -> bool {
     matches!(candidate, CandidateId::Exchange(at) if candidates.log().turns().is_moved(at))
 }
 
+/// Rows of excluded messages while they are collected.
 struct Runs<'a, 'b> {
     candidates: &'a Candidates<'b>,
     meter: &'a Meter,
@@ -241,6 +253,8 @@ struct Runs<'a, 'b> {
 }
 
 impl Runs<'_, '_> {
+    /// Adds messages that the walk did not examine. Those that a compaction archived have a reason of their
+    /// own.
     fn unexamined(&mut self, range: Range<u32>, chosen: &Selection) {
         let candidates = self.candidates;
         let mut next = range.start;
@@ -252,17 +266,19 @@ impl Runs<'_, '_> {
         self.before_window(next..range.end, chosen);
     }
 
-    /// Adds messages older than the point where the walk stopped.
+    /// Adds messages older than the point at which the walk stopped.
     fn before_window(&mut self, range: Range<u32>, chosen: &Selection) {
         if let (false, Some(reason)) = (range.is_empty(), &chosen.reasons.before_window) {
             self.add(range, reason, Section::Conversation, false);
         }
     }
 
-    /// Joins the range to the row before it, if that ends here and has the same reason and section.
+    /// Appends the range to the last row if that row ends here and has the same reason and section. Adds a
+    /// row otherwise.
     fn add(&mut self, range: Range<u32>, reason: &ExcludedReason, section: Section, seen: bool) {
         match self.rows.last_mut() {
-            // A run that was not examined has a reason of its own, so a row is either examined or not.
+            // A run that was not examined has a reason of its own, so no row mixes examined and unexamined
+            // messages.
             Some((last, known, of, _)) if last.end == range.start && known == reason && *of == section => {
                 last.end = range.end;
             }
@@ -270,6 +286,8 @@ impl Runs<'_, '_> {
         }
     }
 
+    /// Converts the collected runs to rows: one for each run, or one for each message if the request wants
+    /// that.
     fn finish(self, chosen: &Selection) -> Vec<ExcludedItem> {
         let row = |(range, reason, section, seen)| self.row(&range, reason, section, seen, chosen);
         let rows = self.rows.iter().cloned();
@@ -282,6 +300,7 @@ impl Runs<'_, '_> {
         rows.flat_map(alone).map(row).collect()
     }
 
+    /// Builds the row of a run. `seen` is true if its messages were examined.
     fn row(
         &self,
         range: &Range<u32>,
@@ -293,6 +312,7 @@ impl Runs<'_, '_> {
         let log = self.candidates.log();
         let count = range.end - range.start;
         let last = range.end - 1;
+        // Fields of an unexamined run are not read, because that would cost time for each message.
         let looked_at = seen || count == 1;
         let bound = self.meter.bound(log.turns().bytes(range), u64::from(count));
         ExcludedItem {
@@ -314,7 +334,7 @@ impl Runs<'_, '_> {
         }
     }
 
-    /// Checks if the row is one dropped pin that was weighed by itself, without a user message that it
+    /// Checks if the row is one dropped pin that was counted by itself, without a user message that it
     /// brings.
     fn is_weighed_alone(&self, range: &Range<u32>, chosen: &Selection) -> bool {
         let candidate = self
@@ -329,7 +349,8 @@ impl Runs<'_, '_> {
     }
 }
 
-/// Returns a field of a run: the value that all of its messages have, or nothing.
+/// Returns the value that all messages of a run have in common. Returns `None` if they differ or were not
+/// examined.
 fn same<T: PartialEq>(range: &Range<u32>, looked_at: bool, of: impl Fn(u32) -> T) -> Option<T> {
     let mut values = range.clone().map(of);
     let first = values.next().filter(|_| looked_at)?;

@@ -1,4 +1,8 @@
-//! The rows of the prompt, in prompt order (rules O1, O2), and the messages they become.
+//! Rows and messages of the prompt, in prompt order.
+//!
+//! - Input: the selection, and the texts of its candidates.
+//! - Output: a [`Draft`]: rows, messages, overhead and notices, before the target's form is applied.
+//! - Rules: O1, O2, S4, S7, T2, H1, H9.
 
 use crate::{
     config::Placement,
@@ -30,36 +34,35 @@ use std::{
 pub(super) struct Draft {
     pub(super) rows: Vec<PlannedItem>,
     pub(super) prompt: Prompt,
-    /// Block, merges and joins.
+    /// Overhead of the wrapper around documents, of merges and of joins.
     pub(super) overhead: Vec<LedgerLine>,
     pub(super) notices: Vec<Notice>,
-    /// Items of the conversation that the notices ask about.
+    /// Items of the conversation that the notices ask the user about.
     pub(super) asked: BTreeSet<ItemId>,
-    /// Documents that are asked about.
+    /// Documents that the notices ask the user about.
     pub(super) asked_documents: BTreeSet<ItemId>,
-    /// Rows of documents whose id another document goes by, with that id.
+    /// Original document ids by row id, for rows whose id belongs to another document.
     pub(super) renamed: BTreeMap<ItemId, ItemId>,
     /// Results that are sent as stubs.
     pub(super) cleared: Vec<ItemId>,
     /// Results that are sent without their middle.
     pub(super) clipped: Vec<ItemId>,
-    /// Bytes of all rows but documents and state (see `meter::bytes`).
+    /// Bytes of all rows except documents and state (see `meter::bytes`).
     pub(super) bytes: u64,
     /// Ids of placeholders that repairs added.
     pub(super) made_up: Vec<ItemId>,
-    /// For each message of the prompt, its first row.
+    /// The index of the first row of each message.
     pub(super) first_rows: Vec<usize>,
-    /// For each row, the message of the finished prompt that it is part of.
+    /// The index of the finished message of each row.
     pub(super) row_messages: Vec<usize>,
     /// The changes that the target needed, by message.
     pub(super) changed: Vec<(NoticeCode, ItemId)>,
-    /// The ends of what the next prompt begins with too: of the lasting preamble, of the earlier turns, of
-    /// the live turn without state. Places among the messages as they are before they are brought into the
-    /// target's form.
+    /// Ends of the parts that the next prompt repeats: the lasting preamble, the earlier turns, the live turn
+    /// without state. Each is a place among the messages before the target's form is applied.
     pub(super) stable: Vec<Mark>,
 }
 
-/// Returns the notices of the changes that a target needs to one message (rules H4, H6, H7).
+/// Returns the notice codes of the changes that a target needs to one message (rules H4, H6, H7).
 fn codes(changes: Changes) -> impl Iterator<Item = NoticeCode> {
     let codes = [
         (changes.fenced, NoticeCode::InstructionsAsNote),
@@ -72,11 +75,11 @@ fn codes(changes: Changes) -> impl Iterator<Item = NoticeCode> {
     codes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, code)| code)
 }
 
-/// Writes the selection in prompt order, as the caller gave it.
+/// Writes the selection in prompt order, before the target's form is applied.
 ///
 /// # Errors
 ///
-/// Counters that fail.
+/// Fails if a token counter fails.
 pub(super) fn draft(
     candidates: &Candidates<'_>,
     costs: &Costs<'_>,
@@ -84,7 +87,7 @@ pub(super) fn draft(
     chosen: &Selection,
     placement: Placement,
 ) -> Result<Draft, Error> {
-    // A call brings its results; where they are more than this the lists grow.
+    // A capacity for calls with one result each; the lists grow if there are more results.
     let expected_rows = 2 * chosen.included.len();
     let mut writer = Writer {
         candidates,
@@ -111,20 +114,20 @@ pub(super) fn draft(
     Ok(writer.draft)
 }
 
-/// A place of the prompt behind the preamble.
+/// A place of the prompt after the preamble.
 #[derive(Clone, Copy)]
 enum PromptPlace {
     /// The new documents, in one message.
     Documents,
     Candidate(CandidateId),
-    /// Writes state as messages of its own.
+    /// State entries as messages of their own.
     State,
     MergedState,
-    /// An end that the next prompt has too.
+    /// The end of a part that the next prompt repeats.
     Mark,
 }
 
-/// Returns the places of the prompt behind the preamble in order (rule O1).
+/// Returns the places of the prompt after the preamble, in order (rule O1).
 fn places(
     candidates: &Candidates<'_>,
     chosen: &Selection,
@@ -160,7 +163,7 @@ fn places(
     places
 }
 
-/// Returns the source of a message of the log, whichever section pays for it.
+/// Returns the source of a message of the conversation. It does not depend on the section that pays.
 pub(super) fn source_of(role: Role) -> Source {
     match role {
         Role::System | Role::Developer => Source::System,
@@ -169,7 +172,7 @@ pub(super) fn source_of(role: Role) -> Source {
     }
 }
 
-/// Returns the numbers of the notes that stay, and of those with a limited TTL.
+/// Returns the numbers of the notes that last, and of those with a limited TTL.
 fn notes_by_lifetime(candidates: &Candidates<'_>) -> (Vec<u32>, Vec<u32>) {
     let (mut lasting, mut fleeting) = (Vec::new(), Vec::new());
     for (number, note) in candidates.log().note_entries().iter() {
@@ -179,7 +182,7 @@ fn notes_by_lifetime(candidates: &Candidates<'_>) -> (Vec<u32>, Vec<u32>) {
     (lasting, fleeting)
 }
 
-/// Returns the notes in the order of the prompt: those with a limited TTL last.
+/// Returns the notes in prompt order: those with a limited TTL come last.
 pub(crate) fn notes(candidates: &Candidates<'_>) -> Vec<CandidateId> {
     let (lasting, fleeting) = notes_by_lifetime(candidates);
     lasting.into_iter().chain(fleeting).map(CandidateId::Note).collect()
@@ -191,7 +194,7 @@ pub(super) struct Row {
     kind: ItemKind,
     source: Source,
     priority: Priority,
-    /// The position of the message in the log.
+    /// The position of the message in the conversation.
     position: Option<u32>,
 }
 
@@ -201,6 +204,7 @@ impl Row {
     }
 }
 
+/// The writer of a draft.
 pub(super) struct Writer<'a, 'b> {
     pub(super) candidates: &'a Candidates<'b>,
     pub(super) costs: &'a Costs<'b>,
@@ -208,12 +212,12 @@ pub(super) struct Writer<'a, 'b> {
     pub(super) meter: &'a Meter,
     pub(super) chosen: &'a Selection,
     pub(super) draft: Draft,
-    /// The candidate of the conversation that was written last.
+    /// The last candidate of the conversation that was written.
     pub(super) last: Option<CandidateId>,
 }
 
 impl Writer<'_, '_> {
-    /// Writes system texts, focus hint, then notes in their order, notes with a limited TTL last.
+    /// Writes the system texts, the focus hint, then the notes. Notes with a limited TTL come last.
     fn preamble(&mut self) -> Result<(), Error> {
         let (lasting, fleeting) = notes_by_lifetime(self.candidates);
         let system = self.candidates.index().required_system.iter().copied();
@@ -222,7 +226,10 @@ impl Writer<'_, '_> {
             .chain(lasting.into_iter().chain(fleeting.iter().copied()).map(CandidateId::Note))
             .filter(|candidate| self.chosen.has(*candidate))
             .collect();
+        // Numbers of notes ascend, so a binary search finds them.
         let fleeting = |candidate: &CandidateId| matches!(candidate, CandidateId::Note(at) if fleeting.binary_search(at).is_ok());
+        // The next prompt begins with the same rows up to here; notes with a limited TTL may expire before
+        // it.
         let lasts = in_order.iter().take_while(|candidate| !fleeting(candidate)).count();
         for (at, candidate) in in_order.into_iter().enumerate() {
             if at == lasts {
@@ -236,7 +243,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Marks the end of the last message as one that the next prompt has too.
+    /// Marks the end of the last message as one that the next prompt repeats.
     fn mark(&mut self) {
         let messages = &self.draft.prompt.messages;
         let end = messages
@@ -245,9 +252,9 @@ impl Writer<'_, '_> {
         self.draft.stable.extend(end.filter(|end| self.draft.stable.last() != Some(end)));
     }
 
-    /// Returns the included messages of the conversation in log order, summaries among them.
+    /// Returns the included candidates of the conversation, with summaries, in prompt order.
     fn conversation(&self) -> Vec<CandidateId> {
-        // The newest came in first, so that turned around most of it is in order.
+        // The newest was included first, so the reverse is mostly in order, which the sort makes use of.
         let kept = self.chosen.included.ids().rev().filter(|candidate| {
             matches!(
                 candidate,
@@ -278,6 +285,7 @@ impl Writer<'_, '_> {
         }
     }
 
+    /// Writes the rows and messages of a candidate, with the texts that are retained before it.
     fn candidate(&mut self, candidate: CandidateId) -> Result<(), Error> {
         let candidates = self.candidates;
         self.sent_before(candidate)?;
@@ -319,6 +327,7 @@ impl Writer<'_, '_> {
         }
     }
 
+    /// Writes one message of the conversation.
     fn message(&mut self, candidate: CandidateId, position: u32) -> Result<(), Error> {
         let log = self.candidates.log();
         let source = source_of(log.message(position).role());
@@ -328,7 +337,7 @@ impl Writer<'_, '_> {
         self.push(candidate, Row { priority, position: Some(position), ..row }, &message)
     }
 
-    /// Adds a notice of calls of the user, which are sent as text with their results (rule H9).
+    /// Adds a notice of tool calls by the user, which are sent as text together with their results (rule H9).
     fn say_of_calls(&mut self, members: &[u32]) {
         let log = self.candidates.log();
         if members.first().is_some_and(|head| !log.message(*head).tool_calls().is_empty()) {
@@ -340,7 +349,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Writes the messages of an exchange as repaired, and the notices of the repairs.
+    /// Writes the messages of an exchange after repair, and the notices of the repairs.
     fn exchange(&mut self, candidate: CandidateId, at: ExchangeIndex) -> Result<(), Error> {
         let log = self.candidates.log();
         let exchange = log.turns().exchange(at);
@@ -368,10 +377,12 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Returns a message of an exchange, shortened if it is a result that is not sent whole (rule S7).
+    /// Returns a message of an exchange as it is sent: a result may be cleared or clipped (rule S7), and
+    /// reasoning withheld.
     fn as_sent(&mut self, piece: &Piece) -> Message {
         let is_result = piece.message.role() == Role::Tool;
         let position = piece.position.filter(|_| is_result);
+        // A clipped result belongs to the open exchange, which is never cleared.
         let clipped = position.is_some_and(|at| self.rendering.clipped.contains_key(&at));
         let cleared = !clipped && position.is_some_and(|at| self.candidates.is_cleared(at, self.rendering));
         let Some(position) = position.filter(|_| clipped || cleared) else {
@@ -382,13 +393,13 @@ impl Writer<'_, '_> {
         list.push(piece.id.clone());
         let sent = self.candidates.rendered(position, self.rendering).into_owned();
         match piece.message.answers() {
-            // One of two calls of one id goes by another name (rule H1).
+            // One of two calls with the same id has a new id in the prompt (H1).
             Some(id) if sent.answers() != Some(id) => sent.answering(id),
             _ => sent,
         }
     }
 
-    /// Adds a notice for each item that stays one more turn under the policy `ask` (rule T2).
+    /// Adds a notice for each item that is kept one more turn under the policy `ask` (rule T2).
     fn ask(&mut self, candidate: CandidateId) -> Result<(), Error> {
         if self.candidates.nothing_ages()
             || self.chosen.included.get(candidate).reason == IncludedReason::Required
@@ -402,6 +413,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
+    /// Writes a row and its message in the form that the target accepts, and counts its tokens.
     pub(super) fn push(&mut self, candidate: CandidateId, row: Row, message: &Message) -> Result<(), Error> {
         let Row { id, kind, source, priority, position } = row;
         let kept = self.chosen.included.get(candidate);
@@ -413,6 +425,7 @@ impl Writer<'_, '_> {
         }
         let tokens = self.meter.weigh(message, &sent, turn_position, u64::MAX)?.in_full();
         let message = sent.into_owned();
+        // State and documents do not count for the rate of bytes per token (`pressure`).
         if source != Source::State {
             self.draft.bytes += self.bytes(position, &message);
         }
@@ -434,8 +447,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Returns why a candidate is in: the user message of a turn that the window begins in is there for the
-    /// exchanges of it that are kept, and not for its own age (rule S4).
+    /// Returns the reason to include a candidate. The user message of a trimmed turn has the reason
+    /// `Question`: it is included for the exchanges of its turn, not for its age (rule S4).
     fn reason(&self, candidate: CandidateId, kept_for: IncludedReason) -> IncludedReason {
         let index = self.candidates.index();
         let trimmed = || match self.chosen.window.start {
@@ -448,8 +461,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Returns the bytes of a row's message (see `meter::bytes`): the log knows them if the message is sent
-    /// as it has it.
+    /// Returns the bytes of a row's message (see `meter::bytes`). They are known for a message that is sent
+    /// unchanged.
     fn bytes(&self, position: Option<u32>, message: &Message) -> u64 {
         let log = self.candidates.log();
         match position.filter(|position| log.message(*position).is(message)) {
@@ -458,13 +471,13 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// State as messages of its own, last of all.
+    /// Writes state entries as messages of their own.
     fn state(&mut self) -> Result<(), Error> {
         let states = (0..self.candidates.index().states() as u32).map(CandidateId::State);
         states.into_iter().try_for_each(|candidate| self.candidate(candidate))
     }
 
-    /// Writes state as further parts of the live question, which was written last.
+    /// Writes state as further parts of the live question, which is the last message.
     fn merge_state(&mut self) -> Result<(), Error> {
         let Some(question) = self.draft.prompt.messages.pop() else {
             return Ok(());
@@ -476,19 +489,21 @@ impl Writer<'_, '_> {
         let messages = &mut self.draft.prompt.messages;
         messages.truncate(messages.len() - self.candidates.index().states() as usize);
         messages.push(merged);
+        // The merged entries keep their rows, but are no longer messages with a first row.
         self.draft.first_rows.truncate(self.draft.prompt.messages.len());
         let saved = self.meter.saved_by_merging(Role::User) * self.candidates.index().states();
         self.line(Overhead::Merged, -i128::from(saved));
         Ok(())
     }
 
+    /// Adds tokens to a line of the overhead.
     pub(super) fn line(&mut self, what: Overhead, tokens: i128) {
         self.draft.line(self.meter, what, tokens);
     }
 }
 
 impl Draft {
-    /// Adds to a line of the overhead.
+    /// Adds tokens to a line of the overhead.
     pub(super) fn line(&mut self, meter: &Meter, what: Overhead, tokens: i128) {
         let certainty = match meter.certainty() {
             Certainty::Exact => Certainty::Exact,
@@ -502,10 +517,12 @@ impl Draft {
     }
 }
 
+/// Returns the question about an expired item of the conversation.
 fn ask_about(id: ItemId) -> Notice {
     question(id, "expired, kept for one more turn: pin it again to keep it")
 }
 
+/// Returns the question about an expired document.
 pub(super) fn ask_about_document(id: ItemId) -> Notice {
     question(id, "expired, kept for one more turn: give it a new TTL to keep it")
 }

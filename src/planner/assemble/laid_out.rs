@@ -1,4 +1,8 @@
-//! A selection laid out as a prompt and counted: everything that a round of planning checks, and the plan.
+//! A selection laid out as a prompt, with all its tokens counted.
+//!
+//! - Input: a selection, its costs and its budgets.
+//! - Output: [`LaidOut`], which a round of planning checks; then the plan.
+//! - Rules: O1 to O6, H4 to H9, B3, N3.
 
 use super::{
     PlanContext, conform, excluded,
@@ -24,7 +28,7 @@ use crate::{
 };
 use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
 
-/// A selection as a prompt: in its order, in the provider's form, counted. No plan yet.
+/// A selection as a prompt: in prompt order, in the provider's form, counted. Not a plan yet.
 pub(crate) struct LaidOut<'r> {
     pub(super) context: &'r PlanContext<'r>,
     pub(super) candidates: &'r Candidates<'r>,
@@ -33,25 +37,25 @@ pub(crate) struct LaidOut<'r> {
     pub(super) budgets: &'r Budgets,
     pub(super) chosen: &'r Selection,
     pub(super) draft: Draft,
-    /// The tokens beside those of the rows.
+    /// The tokens that are not part of a row, line by line.
     pub(super) overhead: Vec<LedgerLine>,
-    /// All tokens, as the provider is expected to count them.
+    /// Tokens of the whole prompt, as the provider is expected to count them.
     pub(super) total: TokenCount,
-    /// All tokens as they are counted here, without the calibration.
+    /// Tokens of the whole prompt as counted here, without calibration.
     pub(super) counted: u64,
     before: Option<LastPrompt>,
-    /// The excluded rows, once they are asked for: a round that is planned again mostly needs none.
+    /// The excluded rows, computed on first use. A round that is followed by another one rarely needs them.
     excluded: OnceCell<Vec<ExcludedItem>>,
 }
 
 impl<'r> LaidOut<'r> {
-    /// Lays out a selection: its rows and messages in prompt order (O1, O2), in the form that the provider
-    /// accepts (H4 to H9), with every token (B3, N3).
+    /// Lays out a selection as rows and messages in prompt order (rules O1, O2). Converts them to the form
+    /// that the provider accepts (rules H4 to H9), and counts every token (rules B3, N3).
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` if the id of a placeholder is taken (rule O5), `ErrorKind::Count` if the counter
-    /// fails.
+    /// `ErrorKind::Input` if the id of a placeholder is already in use (rule O5), `ErrorKind::Count` if the
+    /// counter fails.
     pub(crate) fn new(
         context: &'r PlanContext<'r>,
         candidates: &'r Candidates<'r>,
@@ -86,7 +90,7 @@ impl<'r> LaidOut<'r> {
         self.total.tokens
     }
 
-    /// Returns the tokens by which the prompt is over its budget.
+    /// Returns the tokens by which the prompt exceeds its budget.
     pub(crate) fn excess(&self) -> u64 {
         self.tokens().saturating_sub(self.context.prompt_budget)
     }
@@ -102,16 +106,16 @@ impl<'r> LaidOut<'r> {
         required.map(|row| row.token_estimate.tokens).sum()
     }
 
-    /// Returns the texts that the request brings again although they are retained, and that have no row.
+    /// Returns the retained texts that the request repeats and that have no row.
     pub(crate) fn missing(&self) -> SentAgain {
         self.candidates.retained().missing(&self.draft.rows)
     }
 
-    /// Returns the prompt as others are compared with it.
+    /// Returns the prompt in a form that can be compared with other prompts.
     ///
     /// # Errors
     ///
-    /// As [`LaidOut::into_plan`].
+    /// Same as [`LaidOut::into_plan`].
     pub(crate) fn sent_prompt(&self) -> Result<SentPrompt<'_>, Error> {
         Ok(SentPrompt {
             included: &self.draft.rows,
@@ -128,16 +132,17 @@ impl<'r> LaidOut<'r> {
         if let Some(known) = self.excluded.get() {
             return Ok(known);
         }
+        // Computed before `get_or_init`, which takes no function that can fail.
         let rows = excluded::rows(self.candidates, self.meter, self.chosen)?;
         Ok(self.excluded.get_or_init(|| rows))
     }
 
-    /// Builds the plan. `replan` has the reasoning that is withheld, and `left` the lost reasoning that is
-    /// sent all the same for the provider to drop.
+    /// Builds the plan. `replan` contains the withheld reasoning. `left` is lost reasoning that is sent
+    /// anyway, for the provider to drop.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Count` if the request asks for exact counts of excluded items, and the counter fails.
+    /// `ErrorKind::Count` if the request asks for exact counts of excluded items and the counter fails.
     pub(crate) fn into_plan(
         self,
         replan: &Replan,
@@ -145,11 +150,13 @@ impl<'r> LaidOut<'r> {
         switch: Option<MismatchSwitch>,
         settings: PromptSettings,
     ) -> Result<ContextPlan, Error> {
+        // All of these read the whole layout, which is taken apart below.
         let (overflow, usage) = (self.overflow()?, self.usage()?);
         let mut notices = self.notices(overflow.is_some())?;
         let Self { context, candidates, costs, meter, budgets, chosen, .. } = self;
         let (thoughts, about_reasoning) =
             replan.report_reasoning(&self.draft.rows, candidates.log(), left, switch);
+        // Initialized by now: usage and notices have read the excluded rows.
         let excluded = self.excluded.into_inner().unwrap_or_default();
         let (draft, overhead, before) = (self.draft, self.overhead, self.before);
         let rendering = costs.rendering();
@@ -205,8 +212,9 @@ impl<'r> LaidOut<'r> {
     }
 }
 
-/// Returns the first message of the window, and the one at which the next prompt's window is to start: a
-/// window that holds nothing by recency is remembered all the same, or the next plan would undo it.
+/// Returns the first message of the window, and the message at which the next prompt's window is to start.
+///
+/// The second is set even for a window without recent messages. Otherwise the next plan would undo the cut.
 fn window(candidates: &Candidates<'_>, chosen: &Selection) -> (Option<ItemId>, Option<ItemId>) {
     let first_id = |candidate: CandidateId| {
         let first = candidates.members(candidate).first().copied();
@@ -221,7 +229,7 @@ fn window(candidates: &Candidates<'_>, chosen: &Selection) -> (Option<ItemId>, O
     (start, anchored)
 }
 
-/// Returns the use of each section.
+/// Returns the budget and use of each section.
 fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) -> Vec<SectionUse> {
     let use_of = |section: Section| {
         let budget = budgets.sections[section as usize];
@@ -239,8 +247,8 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
     Section::ALL.map(use_of).to_vec()
 }
 
-/// Returns the headers that parts of a prompt need: for compactions of the provider, and for tools at the
-/// end.
+/// Returns the headers that the request needs because of parts of the prompt: compactions by the provider,
+/// and tools at the end.
 fn headers(context: &PlanContext<'_>, prompt: &Prompt) -> Vec<(String, String)> {
     let has = |kind: &str| {
         let is = |part: &Part| part.opaque().is_some_and(|part| part["type"] == kind);
@@ -252,22 +260,23 @@ fn headers(context: &PlanContext<'_>, prompt: &Prompt) -> Vec<(String, String)> 
     compacted.into_iter().chain(tools).collect()
 }
 
-/// Returns the prompt before this one, if it is remembered. Only here is it known if the two part at a
-/// message: a plan has no log.
+/// Returns the prompt before this one, if it is remembered. Also determines if the two first differ at a
+/// message, because a plan has no conversation to look that up.
 fn before(candidates: &Candidates<'_>, draft: &Draft) -> Option<LastPrompt> {
     let anchor = candidates.last_prompt()?;
+    // Tool definitions are the first item of a remembered prompt.
     let tools = Some(ItemId::from(TOOLS)).filter(|_| !draft.prompt.tools.is_empty());
     let mut now = tools.iter().chain(draft.rows.iter().map(|row| &row.id));
     let parted =
         anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.id));
     let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.id).is_some());
-    // Rows are remembered beside the conversation's own anchor only.
+    // The conversation remembers rows only for its own anchor, not for one that the request brings.
     let own = candidates.request().previous.is_none();
     let rows = candidates.log().sent_rows().filter(|_| own).cloned();
     Some(LastPrompt { anchor: Arc::new(anchor.clone()), parts_at_a_message, rows })
 }
 
-/// Counts the prompts that are laid out, in tests.
+/// Counts the prompts that are laid out, in tests only.
 fn count_one() {
     #[cfg(test)]
     LAID_OUT.with(|laid_out| laid_out.set(laid_out.get() + 1));

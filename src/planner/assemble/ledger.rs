@@ -1,4 +1,8 @@
-//! The tokens of a prompt, line by line (rules B3, N3, N6).
+//! The tokens of a prompt, line by line.
+//!
+//! - Input: a draft in the provider's form.
+//! - Output: the lines of the overhead, and the total.
+//! - Rules: B3, N3, N6.
 
 use super::{PlanContext, included::Draft};
 use crate::{
@@ -8,8 +12,10 @@ use crate::{
     tokens::{Certainty, TokenCount},
 };
 
-/// Counts a draft that is in the provider's form. Returns the tokens beside those of its rows, all tokens as
-/// the provider is expected to count them, and all tokens as they are counted here, without the calibration.
+/// Counts a draft in the provider's form.
+///
+/// Returns the tokens that are not part of a row, and the total twice: as the provider is expected to count
+/// it, and as counted here, without calibration.
 ///
 /// # Errors
 ///
@@ -24,6 +30,7 @@ pub(super) fn count(
     let whole = whole(meter, draft)?;
     overhead.extend(whole.map(|whole| joins(whole, draft, &overhead)));
     let counted = sum(&draft.rows, &overhead);
+    // The calibration comes last, because it scales the sum of all other lines.
     overhead.extend(calibration(context, counted));
     overhead.retain(|line| line.tokens != 0);
     let mut total = total(&draft.rows, &overhead);
@@ -33,7 +40,7 @@ pub(super) fn count(
     Ok((overhead, total, u64::try_from(counted.max(0)).unwrap_or(u64::MAX)))
 }
 
-/// Counts the prompt as a whole, if it is counted as it is rendered (rule N3).
+/// Counts the prompt as a whole, if prompts for this target are rendered by a chat template (rule N3).
 #[cfg(feature = "chat-template")]
 fn whole(meter: &Meter, draft: &Draft) -> Result<Option<TokenCount>, Error> {
     meter.whole(&draft.prompt)
@@ -45,24 +52,27 @@ fn whole(_: &Meter, _: &Draft) -> Result<Option<TokenCount>, Error> {
     Ok(None)
 }
 
-/// Returns the tokens by which the whole prompt differs from the sum of its messages: those are estimates,
-/// the whole is counted exactly.
+/// Returns the difference between the whole prompt and the sum of its messages. The whole is counted exactly,
+/// the messages are estimates.
 fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLine {
     let tokens = i64::try_from(i128::from(whole.tokens) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
     LedgerLine { what: Overhead::Joins, tokens, certainty: Certainty::Estimate }
 }
 
-/// Returns the tokens that the provider is expected to count beside those counted here (rule N6).
+/// Returns the tokens that the provider is expected to count in addition to those counted here (rule N6).
 fn calibration(context: &PlanContext<'_>, counted: i128) -> Option<LedgerLine> {
-    let tokens = i64::try_from(context.calibration?.of(counted) - counted).unwrap_or(i64::MAX);
+    let tokens =
+        i64::try_from(context.calibration?.to_provider_tokens(counted) - counted).unwrap_or(i64::MAX);
     Some(LedgerLine { what: Overhead::TokenCalibration, tokens, certainty: Certainty::Estimate })
 }
 
+/// Returns the sum of all rows and lines in tokens. It may be negative, because lines may be.
 fn sum(rows: &[PlannedItem], overhead: &[LedgerLine]) -> i128 {
     let items = rows.iter().map(|row| i128::from(row.token_estimate.tokens));
     items.chain(overhead.iter().map(|line| i128::from(line.tokens))).sum()
 }
 
+/// Returns the sum of all rows and lines, with the lowest certainty among them.
 fn total(rows: &[PlannedItem], overhead: &[LedgerLine]) -> TokenCount {
     let certainties = rows.iter().map(|row| row.token_estimate.certainty);
     let certainty = certainties.chain(overhead.iter().map(|line| line.certainty));

@@ -1,14 +1,19 @@
-//! Places of cache breakpoints: the ends of the parts that the next prompt begins with too.
+//! Places of cache breakpoints: the ends of the parts that the next prompt repeats.
+//!
+//! - Input: the stable ends of a draft, and the cache rules of the model.
+//! - Output: the marks in the messages of the provider's form.
+//! - Rules: O1, S10.
 
 use super::{PlanContext, included::Draft};
 use crate::message::Mark;
 
-/// The number of positions back in which a provider looks for an earlier request's cache, less some that a
-/// mark itself takes (Anthropic: 20).
+/// The number of positions that a provider looks back for the cache of an earlier request. Anthropic looks
+/// back 20; this is less, because the marks take positions themselves.
 const LOOKBACK: usize = 18;
 
-/// The stable ends that are long enough for the model's cache, and one between where the live turn is so long
-/// that the last of them would not be found from the next request.
+/// Returns the stable ends with enough tokens before them for the model's cache.
+///
+/// Adds a mark if the live turn is so long that the next request would not find the last one.
 pub(super) fn long_enough(draft: &Draft, context: &PlanContext<'_>) -> Vec<Mark> {
     let least = context.model.cache.and_then(|cache| cache.min_tokens).unwrap_or_default();
     let messages = &draft.prompt.messages;
@@ -19,6 +24,7 @@ pub(super) fn long_enough(draft: &Draft, context: &PlanContext<'_>) -> Vec<Mark>
         i128::from(tokens) + tools >= i128::from(least)
     };
     let mut marks: Vec<Mark> = draft.stable.iter().filter(|mark| long(mark)).copied().collect();
+    // The new mark is `LOOKBACK` messages before the last one, within reach of the next request.
     if let [.., before, last] = marks[..]
         && last.message - before.message > LOOKBACK
     {
@@ -29,8 +35,8 @@ pub(super) fn long_enough(draft: &Draft, context: &PlanContext<'_>) -> Vec<Mark>
     marks
 }
 
-/// Marks moved to where their messages are in the provider's form: `ends` is the last part that each message
-/// had, `places` where that part is now.
+/// Moves marks to the places of their messages in the provider's form. `ends` contains the last part of each
+/// message before, and `places` the place of that part now.
 pub(super) fn placed(marks: &[Mark], ends: &[usize], places: &[Mark]) -> Vec<Mark> {
     let now = |mark: &Mark| {
         let (had, end) = (ends[mark.message], places[mark.message]);

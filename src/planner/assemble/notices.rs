@@ -1,4 +1,8 @@
-//! The notices of a plan, in their order.
+//! The notices of a plan, in order.
+//!
+//! - Input: a laid-out prompt.
+//! - Output: notices about the target, pins, the window, retained texts, summaries and tool results.
+//! - Rules: B2, S2, S5, S7, S10, C11, H6.
 
 use super::{LaidOut, PlanContext, dropped_pins, included::Draft};
 use crate::{
@@ -15,8 +19,8 @@ use crate::{
 };
 
 impl LaidOut<'_> {
-    /// Returns the notices of the plan, but for those of the draft itself. `overflows` is true if the plan is
-    /// over its budget: then the overflow speaks of pins.
+    /// Returns the notices of the plan, except those of the draft. If `overflows` is true, the overflow
+    /// reports pins instead.
     ///
     /// # Errors
     ///
@@ -47,7 +51,7 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
         let name = short(&context.model.name);
         let near =
             context.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        // Limits that the request or its body brings are no defaults.
+        // Limits from the request or its body are not defaults.
         let brought = context.limits_source == LimitsSource::Request || context.states_context;
         let limits = (!brought).then_some("default limits apply");
         let counts = context.model.estimated.then_some("counts are estimates");
@@ -121,7 +125,7 @@ fn about_released_texts(candidates: &Candidates<'_>, rendering: &ToolResultRende
     (!ids.is_empty()).then_some(Notice { code: NoticeCode::DocumentsReleased, ids, text })
 }
 
-/// Returns the notice of notes that were pinned while the model is at work (rule S10).
+/// Returns the notice of notes that were pinned while the model works on a question (rule S10).
 fn about_waiting_notes(candidates: &Candidates<'_>) -> Option<Notice> {
     let ids: Vec<ItemId> = candidates.waiting_notes().collect();
     let text = "pinned while the model is at work: sent from the next question on, so that the prompt still begins as it did";
@@ -159,8 +163,8 @@ fn about_the_results(
     [cleared, clipped].into_iter().filter(|(_, ids, _)| !ids.is_empty()).map(notice).collect()
 }
 
-/// Returns a notice if results are to be cleared, the window is too large, and no last prompt is known (rule
-/// S7).
+/// Returns a notice if results should be cleared and the window is too large, but no last prompt is known
+/// (rule S7).
 fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> Option<Notice> {
     let by_window = |row: &ExcludedItem| {
         matches!(row.reason, ExcludedReason::Budget { limited_by: LimitedBy::Window, .. })
@@ -172,8 +176,8 @@ fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> O
     says_so.then(|| Notice { code: NoticeCode::NothingToClear, ids: Vec::new(), text: text.into() })
 }
 
-/// Returns a notice of messages that hold nothing but what another provider wrote for itself. Returns `None`
-/// if there are none.
+/// Returns the notice of messages that contain only data for another provider. Returns `None` if there are
+/// none.
 fn about_foreign_messages(excluded: &[ExcludedItem]) -> Option<Notice> {
     let foreign =
         |row: &&ExcludedItem| matches!(row.reason, ExcludedReason::Policy(PolicyRule::ForeignMessage));

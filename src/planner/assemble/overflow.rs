@@ -1,4 +1,8 @@
-//! A minimum that does not fit: by how much, and what would help (rule S6).
+//! The overflow of a minimum that does not fit.
+//!
+//! - Input: a laid-out prompt that exceeds its budget.
+//! - Output: the excess, the items that cause it, and remedies.
+//! - Rules: S6, S7, E3, N6.
 
 use super::{LaidOut, remedies};
 use crate::{
@@ -11,8 +15,8 @@ use crate::{
 use std::{cmp::Reverse, collections::BTreeSet};
 
 impl LaidOut<'_> {
-    /// Returns the overflow of a prompt that is over its budget, with the changes that would help (rule S6).
-    /// Returns `None` if the prompt fits.
+    /// Returns the overflow of a prompt that exceeds its budget, with the changes that would make it fit
+    /// (rule S6). Returns `None` if the prompt fits.
     ///
     /// # Errors
     ///
@@ -24,26 +28,27 @@ impl LaidOut<'_> {
         if tokens == 0 {
             return Ok(None);
         }
-        // Items are counted here, the budget is in the provider's tokens (rule N6); without a token
-        // calibration the two are one.
+        // Items are counted here, the budget is in the provider's tokens (N6). Without a calibration both are
+        // the same.
         let (needed, room) = match context.calibration {
             Some(calibration) => {
                 (counted, u64::try_from(calibration.within(context.prompt_budget)).unwrap_or(0))
             }
             None => (total.tokens, context.prompt_budget),
         };
+        // At least 1: converting with the calibration may round the difference to 0.
         let excess = needed.saturating_sub(room).max(1);
-        // With so much less, clips would do the rest (rule S7).
+        // Clips save these tokens by themselves once a remedy saves the rest (S7).
         let clips = costs.clips_could_save()?.min(excess - 1);
         let excess = excess - clips;
         let to = match context.calibration {
             Some(calibration) => {
-                u64::try_from(calibration.of(i128::from(needed - clips))).unwrap_or(u64::MAX)
+                u64::try_from(calibration.to_provider_tokens(i128::from(needed - clips))).unwrap_or(u64::MAX)
             }
             None => needed - clips,
         };
         let mut pins = Vec::new();
-        // A user message that an undroppable exchange brings stays, whatever becomes of its own pin.
+        // Unpinning a user message that an undroppable exchange brings would not remove it.
         let brought: BTreeSet<CandidateId> =
             candidates.index().pins.iter().filter_map(|pin| pin.brings).collect();
         for pin in candidates.index().pins.iter().filter(|pin| pin.undroppable && !brought.contains(&pin.id))
@@ -74,12 +79,14 @@ impl LaidOut<'_> {
     }
 }
 
-/// The fewest items that together are too much beside what is sent in any case: the largest, as many as it
-/// takes. Without any one of them the others fit. None where even nothing would be too much.
+/// Returns the smallest set of items that exceeds the budget together with the overhead: the largest items,
+/// as many as needed. Without any one of them, the others fit. Returns an empty list if the overhead alone
+/// exceeds the budget.
 fn conflict(rows: &[PlannedItem], excess: u64) -> Vec<ItemId> {
     let mut largest: Vec<usize> = (0..rows.len()).collect();
     largest.sort_by_key(|at| Reverse(rows[*at].token_estimate.tokens));
-    // All of them are `excess` too much; the smallest may be missing while what is missing is less than that.
+    // All items together exceed the budget by `excess`. The smallest may be removed while their sum is below
+    // that.
     let mut missing = 0u64;
     while let Some(smallest) = largest.last().map(|at| rows[*at].token_estimate.tokens) {
         missing = missing.saturating_add(smallest);
@@ -92,8 +99,8 @@ fn conflict(rows: &[PlannedItem], excess: u64) -> Vec<ItemId> {
     largest.into_iter().map(|at| rows[at].id.clone()).collect()
 }
 
-/// Tokens of the text that the caller gave for an item: what could be shorter. Our own words around it, calls
-/// and placeholder results are not part of it.
+/// Counts the text that the caller gave for an item, in tokens: the part that could be shorter. Added
+/// wording, calls and placeholder results are not counted.
 fn own_tokens(row: &PlannedItem, candidates: &Candidates<'_>, meter: &Meter) -> Result<u64, Error> {
     let request = candidates.request();
     let state = request.state.iter().find(|(id, _)| *id == row.id);

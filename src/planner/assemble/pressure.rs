@@ -1,4 +1,8 @@
-//! The tokens of the whole conversation, from those that a plan has counted already (rule U2).
+//! The tokens of the whole conversation, estimated from those that a plan has counted.
+//!
+//! - Input: a laid-out prompt, and the provider's last usage report.
+//! - Output: [`ContextUsage`].
+//! - Rules: U2.
 
 use super::LaidOut;
 use crate::{
@@ -16,16 +20,16 @@ use std::{collections::BTreeSet, ops::Range};
 /// Bytes per token to assume if the plan has too little text to measure.
 const BYTES_A_TOKEN: u64 = 4;
 
-/// With fewer bytes of text than this, a plan has too little text to measure.
+/// Minimum number of bytes that a plan needs to measure bytes per token.
 const TELLING: u64 = 200;
 
 impl LaidOut<'_> {
-    /// Returns the usage of the window (rule U2). Items that are excluded for lack of budget are estimated
-    /// from their bytes: nothing is counted for it.
+    /// Returns the usage of the context window (rule U2). Items that are excluded for lack of budget are
+    /// estimated from their bytes, without counting them.
     ///
     /// # Errors
     ///
-    /// As [`LaidOut::into_plan`].
+    /// Same as [`LaidOut::into_plan`].
     pub(super) fn usage(&self) -> Result<ContextUsage, Error> {
         let Self { context, candidates, .. } = *self;
         let total = self.total;
@@ -54,7 +58,7 @@ impl LaidOut<'_> {
     }
 }
 
-/// Returns the tokens of items that are for this prompt only: documents and state.
+/// Returns the tokens of documents and state, which are for this prompt only.
 fn volatile_tokens(sent: &LaidOut<'_>) -> u64 {
     let items =
         sent.rows().iter().filter(|row| is_apart(row)).map(|row| row.token_estimate.tokens).sum::<u64>();
@@ -62,18 +66,20 @@ fn volatile_tokens(sent: &LaidOut<'_>) -> u64 {
     items.saturating_add_signed(block.map(|line| line.tokens).sum())
 }
 
-/// Returns the tokens of the conversation from the newest report that is believed: the reported ones, without
-/// the documents and state of its prompt, with the items that its plan left out, and with everything since.
+/// Returns the tokens of the conversation according to the newest plausible usage report.
+///
+/// Starts from the reported tokens, subtracts the documents and state of that prompt, adds the items that its
+/// plan left out, and adds everything since.
 fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
     let LaidOut { context, candidates, meter, .. } = *sent;
     let log = candidates.log();
-    let target = Target::of(context.model);
+    let target = Target::from_model(context.model);
     let most = context.limits_source.most_reported(context.limits);
     let report = log.last_report(&target, meter.counter().name(), most)?;
     let after = report.replied_at.saturating_add(1)..log.turns().messages();
     let (mut tokens, mut counted) = (0u64, BTreeSet::new());
     for row in sent.rows() {
-        // Documents and state that came since are part of the conversation where they stay.
+        // New documents and state are part of the conversation only if they stay in it.
         if is_apart(row) {
             let is_new = candidates.retained().is_on() && is_new(row, candidates);
             tokens = tokens.saturating_add(if is_new { row.token_estimate.tokens } else { 0 });
@@ -91,13 +97,13 @@ fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
     let tokens = context.calibration.map_or(tokens, |calibration| calibration.scaled(tokens));
     let before =
         report.context_size.saturating_sub(report.volatile_tokens).saturating_add(report.dropped_tokens);
-    // Items that became fixed since, or no longer are.
+    // Adds items that are fixed since then, and subtracts those that no longer are.
     let before = before.saturating_add(fixed_tokens).saturating_sub(report.fixed_tokens);
     Some(before.saturating_add(tokens))
 }
 
-/// Returns the tokens that are sent beside the active conversation: they may change without a message.
-/// Messages that are pinned at their places are part of the conversation.
+/// Returns the tokens that are sent in addition to the active conversation, such as system texts, notes and
+/// tools. They may change without a new message. Messages pinned at their places belong to the conversation.
 fn fixed_tokens(sent: &LaidOut<'_>) -> u64 {
     let candidates = sent.candidates;
     let log = candidates.log();
@@ -119,13 +125,13 @@ fn is_new(row: &PlannedItem, candidates: &Candidates<'_>) -> bool {
     row.section == Section::Rag || candidates.retained().new_state().contains_key(&row.id)
 }
 
-/// Checks if a row is a document or state: those are no part of the conversation's tokens.
+/// Checks if a row is a document or state, which do not count as conversation.
 fn is_apart(row: &PlannedItem) -> bool {
     row.kind.is_document() || row.source == Source::State
 }
 
-/// Returns the bytes of a row that is excluded for lack of budget. Rows of notes come in the order of the
-/// notes, so that each is searched for after the one before it.
+/// Returns the bytes of a row that is excluded for lack of budget, or 0. Rows of notes come in the order of
+/// the notes, so each search continues after the last one.
 fn bytes_left_out<'n>(
     row: &ExcludedItem,
     candidates: &Candidates<'_>,
@@ -146,7 +152,7 @@ fn bytes_left_out<'n>(
     };
     let run: Range<u32> = first..log.position_of(last).unwrap_or(first) + 1;
     if fell {
-        // A pin that fell with its question lives: with room for it, it would be sent.
+        // A pin that left with its expired user message is not expired itself: it would be sent if it fitted.
         let never = &candidates.index().ineligible_pins;
         let lives = |at: &u32| candidates.candidate_of(*at).is_some_and(|pin| !never.contains_key(&pin));
         return run.filter(lives).map(|at| log.turns().bytes(&(at..at + 1))).sum();
@@ -154,13 +160,14 @@ fn bytes_left_out<'n>(
     log.turns().bytes(&run)
 }
 
-/// Returns the tokens of so many bytes, by the tokens and bytes of the included rows.
+/// Converts bytes to tokens at the rate of the included rows.
 fn tokens_of_bytes(sent: &LaidOut<'_>, bytes: u64) -> u64 {
     let measured = sent.draft.bytes;
     let of_rows =
         || sent.rows().iter().filter(|row| !is_apart(row)).map(|row| row.token_estimate.tokens).sum();
     let (tokens, of): (u64, u64) =
         if measured < TELLING { (1, BYTES_A_TOKEN) } else { (of_rows(), measured) };
+    // Rounded up: an estimate that is too low would delay compaction.
     let tokens = (u128::from(bytes) * u128::from(tokens)).div_ceil(u128::from(of));
     u64::try_from(tokens).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,8 @@
-//! Single changes that make an overflowing plan fit (rule S6), the cheapest first.
+//! Single changes that make an overflowing plan fit, the cheapest first.
+//!
+//! - Input: the missing tokens, undroppable pins, and an item that could be shorter.
+//! - Output: remedies.
+//! - Rules: S6.
 
 use super::PlanContext;
 use crate::{
@@ -6,9 +10,11 @@ use crate::{
     plan::{BudgetSource, Remedy},
 };
 
-/// Returns the changes. The budget `to` would do, in the provider's tokens; items have to be less by
-/// `excess`, as they are counted here. `pins` are the undroppable ones with their tokens, `longest` is an
-/// item with enough text to give.
+/// Returns the changes that make a plan fit.
+///
+/// `to` is a sufficient budget in the provider's tokens. `excess` is the number of tokens to remove from the
+/// items, as counted here. `pins` are the undroppable pins with their tokens. `longest` is an item with
+/// enough text to shorten.
 pub(super) fn find(
     context: &PlanContext<'_>,
     (to, excess): (u64, u64),
@@ -17,6 +23,7 @@ pub(super) fn find(
 ) -> Vec<Remedy> {
     let mut remedies = vec![Remedy::RaiseBudget { to }];
     remedies.extend(lower_completion(context, to));
+    // Each remedy must be sufficient by itself.
     pins.retain(|(_, tokens)| *tokens >= excess);
     pins.sort_by_key(|(_, tokens)| *tokens);
     remedies.extend(pins.into_iter().map(|(id, _)| Remedy::Unpin { id }));
@@ -24,8 +31,8 @@ pub(super) fn find(
     remedies
 }
 
-/// Returns the completion with which a prompt budget of `to` fits, if the budget was reduced by the
-/// completion and nothing else is in the way.
+/// Returns the completion length at which a prompt budget of `to` fits. Returns `None` if the completion did
+/// not reduce the budget, or if another limit is in the way.
 fn lower_completion(context: &PlanContext<'_>, to: u64) -> Option<Remedy> {
     let limits = context.limits;
     let over = to.saturating_sub(context.prompt_budget);

@@ -1,5 +1,11 @@
-//! The demand of each section (rule B5): the candidates that survive repair, expiry and policy, summed in
-//! walk order up to the most that the section may hold.
+//! Demands of the sections.
+//!
+//! - Input: candidates, their costs, and the minimums of the sections.
+//! - Output: the tokens that each section could use, up to the maximum that it may hold.
+//! - Rules: B5, N5.
+//!
+//! A demand sums the candidates that survive repair, expiry and policy, in the order in which selection
+//! offers them.
 
 use super::SectionBudget;
 use crate::{
@@ -11,7 +17,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Adds the tokens of a candidate to a sum, counted no further than to `limit`.
+/// Adds the tokens of a candidate to a sum. Counts no further than to `limit`.
 fn add(sum: u64, limit: u64, costs: &Costs<'_>, id: CandidateId) -> Result<u64, Error> {
     Ok(match costs.weigh(id, limit.saturating_sub(sum))? {
         Weight::Exactly(n) => sum + n,
@@ -19,7 +25,7 @@ fn add(sum: u64, limit: u64, costs: &Costs<'_>, id: CandidateId) -> Result<u64, 
     })
 }
 
-/// Counts the demands of the sections, each up to the most that it may hold of `total`.
+/// Counts the demand of each section, up to the maximum that it may hold of `total`.
 pub(super) fn count_demands(
     sections: &[SectionBudget; 3],
     total: u64,
@@ -27,6 +33,7 @@ pub(super) fn count_demands(
     index: &CandidateIndex<'_>,
     costs: &Costs<'_>,
 ) -> Result<[u64; 3], Error> {
+    // Required items are part of the minimums, and a pin counts in its own section only.
     let mut paid: BTreeSet<CandidateId> = index.required_conversation.iter().copied().collect();
     let limits = sections.map(|section| section.ceiling(total));
     let [system_pinned, conversation, _] = sections.map(|section| section.minimum);
@@ -37,7 +44,7 @@ pub(super) fn count_demands(
     ])
 }
 
-/// Counts every pin that has not expired, with the user messages that the pins bring.
+/// Counts every pin that has not expired, with the user messages that pins bring.
 fn pins(
     index: &CandidateIndex<'_>,
     costs: &Costs<'_>,
@@ -46,7 +53,7 @@ fn pins(
     paid: &mut BTreeSet<CandidateId>,
 ) -> Result<u64, Error> {
     let mut sum = minimum;
-    // Undroppable pins and the messages that they bring are in the minimum already.
+    // Undroppable pins, and the messages that they bring, are in the minimum already.
     for undroppable in [true, false] {
         for pin in index.pins.iter().filter(|pin| pin.undroppable == undroppable) {
             for id in [Some(pin.id), pin.brings].into_iter().flatten() {
@@ -71,6 +78,7 @@ fn window(
     for turn in TurnIndex::each(index.turns()).rev() {
         let exchanges = ExchangeIndex::each(index.exchanges(turn)).rev().map(CandidateId::Exchange);
         for id in index.head(turn).into_iter().chain(exchanges) {
+            // Stops at the limit: a long conversation is not counted further than the budget reaches (N5).
             if sum >= limit {
                 return Ok(sum);
             }
@@ -82,7 +90,7 @@ fn window(
     Ok(sum)
 }
 
-/// Counts the documents that policy does not exclude.
+/// Counts the documents that no policy excludes.
 fn documents(
     config: &Config,
     index: &CandidateIndex<'_>,
@@ -100,6 +108,7 @@ fn documents(
         }
         if let (Some(most), Some(origin)) = (rules.max_source_tokens, document.origin) {
             let used = origins.entry(origin).or_default();
+            // `used` never exceeds `most`: a document over the rest is skipped before it is added.
             match costs.weigh(id, most - *used)? {
                 Weight::Exactly(n) => *used += n,
                 Weight::Over => continue,

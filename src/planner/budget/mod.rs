@@ -1,18 +1,26 @@
 //! The division of the prompt budget among the sections.
 //!
-//! Input: limits, the costs of the minimum, demands. Output: the tokens of each section. Rules: B1, B4, B5,
-//! S6.
+//! - Input: limits, costs of the minimum, demands.
+//! - Output: the tokens of each section.
+//! - Rules: B1, B4, B5, S6.
 //!
-//! Three amounts follow from each other. The **prompt budget** is what the whole prompt may take (B1). What
-//! is sent in any case is taken from it: the declared tools and the reply header; the rest is [`Available`].
-//! Pins take their part of that first (S2). The sections divide the rest: each first gets its minimum, to
-//! which those pins belong, then grows with its share, and stops at what it could use (its demand) or at its
-//! cap. So what one section does not need goes to the others at once. [`water_filling`] finds that division
+//! There are three amounts, each derived from the one before:
+//!
+//! - The **prompt budget** limits the whole prompt (B1).
+//! - [`Available`] is the prompt budget less the overhead of every prompt: declared tools and the reply
+//!   header.
+//! - The **section budgets** divide the available tokens. Pins take their part first (S2), and count as part
+//!   of their section's minimum. Each section first gets its minimum, then grows with its share, and stops at
+//!   its demand or its cap.
+//!
+//! Tokens that one section does not need go to the others at once. [`water_filling`] finds that division
 //! exactly, in whole numbers.
 //!
-//! Invariants: the budgets of the sections never sum to more than there is to divide; where the minimums fit,
-//! every section gets at least its minimum; and with the same pins no section gets less when there is one
-//! token more.
+//! Invariants:
+//!
+//! - The section budgets never sum to more than the tokens to divide.
+//! - If the minimums fit, every section gets at least its minimum.
+//! - With the same pins, no section gets less if there is one token more.
 
 use crate::{
     config::Config,
@@ -32,10 +40,10 @@ use available::per_mille;
 pub(crate) use available::{Available, clamped};
 pub(crate) use variable::BudgetVariable;
 
-/// The minimum, demand and budget of one section; tokens.
+/// The minimum, demand and budget of one section, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SectionBudget {
-    /// Per mille of what there is to divide.
+    /// Share in per mille of the tokens to divide.
     pub(crate) share: u16,
     pub(crate) cap: Option<u64>,
     pub(crate) minimum: u64,
@@ -44,38 +52,39 @@ pub(crate) struct SectionBudget {
 }
 
 impl SectionBudget {
-    /// Returns the most tokens that the section may hold: its cap, never more than there are, and at least
-    /// its minimum.
+    /// Returns the maximum that the section may hold: its cap, at most `total`, at least its minimum.
     fn ceiling(&self, total: u64) -> u64 {
         self.cap.unwrap_or(u64::MAX).min(total).max(self.minimum)
     }
 }
 
-/// The budgets of the sections.
+/// The budgets of all sections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budgets {
-    /// In the order of [`Section::ALL`].
+    /// The sections in the order of [`Section::ALL`].
     pub(crate) sections: [SectionBudget; 3],
-    /// The divided tokens. Nothing is reserved for the documents' wrapper if the minimums need its tokens.
+    /// The divided tokens. Nothing is reserved for the wrapper around documents if the minimums need its
+    /// tokens.
     pub(crate) available: Available,
-    /// The sum of the minimums, without pins that may be dropped.
+    /// The sum of the minimums in tokens, without droppable pins.
     pub(crate) minimum: u64,
     /// The tokens of the pins that came before everything else.
     pins: u64,
-    /// True if the minimums alone exceed the tokens: nothing else is included (rule S6).
+    /// True if the minimums alone exceed the available tokens; nothing else is included (overflow, S6).
     pub(crate) overflow: bool,
-    /// True if the minimums need the tokens reserved for the documents' wrapper: no document can be included.
+    /// True if the minimums need the tokens reserved for the documents' wrapper; no document can be included.
     no_documents: bool,
-    /// The tokens that merging state saves while nothing but the minimum is included.
+    /// The tokens saved by merging state while nothing but the minimum is included.
     merged_minimum: u64,
 }
 
-/// Returns the tokens that the prompt may take (rule B1), and their source.
+/// Returns the prompt budget in tokens, and its source (rule B1).
 ///
 /// # Errors
 ///
-/// `ErrorKind::Budget` when it is not positive, with the numbers.
+/// `ErrorKind::Budget` with the numbers if the budget is not positive.
 pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64, BudgetSource), Error> {
+    // In 128 bits: the sum of completion and safety buffer may exceed the context length, and 64 bits.
     let wide = i128::from;
     let of_window = wide(limits.model_context_len) - wide(limits.max_completion_tokens);
     let safety = limits.safety_buffer;
@@ -102,7 +111,7 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
     }
 }
 
-/// The minimums and demands of the sections; tokens.
+/// The minimums and demands of the sections, in tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SectionDemands {
     minimums: [u64; 3],
@@ -111,17 +120,17 @@ pub(crate) struct SectionDemands {
     demands: [u64; 3],
     /// True if state is merged into the live question while nothing but the minimum is included.
     merges: bool,
-    /// True if documents stay with their question: those of one question may then take no more than a limit
-    /// (rule S10).
+    /// True if documents stay with their question. The documents of one question then have a limit (rule
+    /// S10).
     documents_stay: bool,
 }
 
 impl SectionDemands {
-    /// Counts the demands of the sections, of at most `total` tokens.
+    /// Counts the demands of the sections, up to `total` tokens.
     ///
     /// # Errors
     ///
-    /// Whatever counting the candidates runs into.
+    /// Fails if counting a candidate fails.
     pub(crate) fn count(
         total: u64,
         config: &Config,
@@ -133,10 +142,12 @@ impl SectionDemands {
             let sum = &mut minimums[section as usize];
             *sum = sum.saturating_add(costs.whole(id)?);
         }
+        // A sum that saturates exceeds every budget anyway.
         let minimum = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
         let merges = index.merges_in_the_minimum();
         let documents_stay = index.documents_stay;
         let mut demands = Self { minimums, minimum, demands: minimums, merges, documents_stay };
+        // Under an overflow nothing beyond the minimum is included, so demands are not counted.
         if minimum <= total {
             demands.demands =
                 demand::count_demands(&demands.sections(total, 0, config), total, config, index, costs)?;
@@ -144,14 +155,14 @@ impl SectionDemands {
         Ok(demands)
     }
 
-    /// Returns the demands with documents that could use any number of tokens.
+    /// Returns the demands with documents that can use any number of tokens.
     pub(crate) fn with_any_documents(mut self) -> Self {
         self.demands[Section::Rag as usize] = u64::MAX;
         self
     }
 
-    /// Returns the sections with their demands of `total` tokens, which are at most those that were counted
-    /// for. Pins that came first belong to the minimum of their section.
+    /// Returns the sections with their demands for `total` tokens, at most the number that they were counted
+    /// for. `pins` are the tokens of pins that came first; they belong to the minimum of their section.
     fn sections(&self, total: u64, pins: u64, config: &Config) -> [SectionBudget; 3] {
         Section::ALL.map(|section| {
             let options = config.sections.section(section);
@@ -169,19 +180,20 @@ impl SectionDemands {
             } else {
                 u64::MAX
             };
+            // The demand may have been counted for a larger total, so it is reduced to this one.
             let demand = self.demands[section as usize].min(own.ceiling(total)).min(limit).max(minimum);
             SectionBudget { demand, ..own }
         })
     }
 
-    /// Returns the sum of the minimums less the tokens that merging state saves in them. No budget counts on
-    /// those, but a minimum that fits because of them is no overflow.
+    /// Returns the sum of the minimums, less the tokens that merging state saves in them. Budgets never count
+    /// on these tokens, but a minimum that fits because of them is no overflow.
     fn least(&self, available: &Available) -> u64 {
         self.minimum.saturating_sub(if self.merges { available.merge } else { 0 })
     }
 
-    /// Checks if the minimums alone exceed the available tokens (rule S6). `report` hears the
-    /// free tokens, and the least that they have to be.
+    /// Checks if the minimums alone exceed the available tokens (rule S6). Calls `report` with the available
+    /// tokens and the tokens that are needed.
     pub(crate) fn overflow(&self, available: &Available, report: impl Fn(u64, u64)) -> bool {
         !fits(self.least(available), available, report)
     }
@@ -203,8 +215,8 @@ impl SectionDemands {
         }
     }
 
-    /// Divides the available tokens among the sections, if the minimums fit. `report` hears the
-    /// free tokens, and the least that they have to be.
+    /// Divides the available tokens among the sections, if the minimums fit. Calls `report` with the
+    /// available tokens and the tokens that are needed.
     pub(crate) fn divide(
         &self,
         available: Available,
@@ -216,7 +228,7 @@ impl SectionDemands {
         let minimum = self.minimum.saturating_add(pins);
         let merged_minimum = if merges { available.merge } else { 0 };
         let reserved = available.reserved();
-        // A minimum of nothing fits whatever is kept free.
+        // An empty minimum fits whatever is reserved.
         let no_documents = reserved > 0
             && minimum > 0
             && !fits(minimum.saturating_sub(merged_minimum).saturating_add(reserved), &available, &report);
@@ -237,14 +249,14 @@ impl SectionDemands {
         budgets
     }
 
-    /// Returns the budgets at another total at which the decisions about the minimum and about pins are the
-    /// same.
+    /// Returns the budgets for another total at which the decisions on the minimum and on pins are the same.
     pub(crate) fn at(&self, tokens: i128, like: &Budgets, config: &Config) -> Budgets {
         let budgets = Budgets { available: Available { tokens, ..like.available }, ..*like };
         let fits = self.minimum.saturating_add(like.pins) <= budgets.available.to_divide();
         if fits { self.divided(&budgets, config) } else { budgets }
     }
 
+    /// Returns these budgets with the tokens divided among the sections.
     fn divided(&self, budgets: &Budgets, config: &Config) -> Budgets {
         let total = budgets.available.to_divide();
         let mut sections = self.sections(total, budgets.pins, config);
@@ -257,7 +269,7 @@ impl SectionDemands {
     }
 }
 
-/// Checks if so many tokens are available, and reports the comparison.
+/// Checks if at least `least` tokens are available, and reports the comparison.
 fn fits(least: u64, available: &Available, report: impl Fn(u64, u64)) -> bool {
     let total = available.total();
     report(total, least.saturating_add(available.missing()));
@@ -280,18 +292,18 @@ impl Budgets {
         per_mille(self.budget(Section::Conversation), config.conversation.low_mark)
     }
 
-    /// Returns the documents' share, at most their budget (rule S5); tokens.
+    /// Returns the tokens of the documents' share, at most their budget (rule S5).
     pub(crate) fn document_share(&self) -> u64 {
         self.full_document_share().min(self.budget(Section::Rag))
     }
 
-    /// Returns the tokens of the documents' share: so far others may join those that stay with their question
-    /// (rule S5).
+    /// Returns the tokens of the documents' share. Other documents may join the retained ones up to this
+    /// amount (rule S5).
     pub(crate) fn full_document_share(&self) -> u64 {
         per_mille(self.available.to_divide(), self.sections[Section::Rag as usize].share)
     }
 
-    /// Returns the value of a budget variable under these budgets; tokens.
+    /// Returns the value of a budget variable under these budgets, in tokens.
     pub(crate) fn value(&self, variable: BudgetVariable, config: &Config) -> i128 {
         i128::from(match variable {
             BudgetVariable::SystemPinned => self.budget(Section::SystemPinned),

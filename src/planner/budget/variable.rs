@@ -1,10 +1,15 @@
-//! The amounts that decisions compare costs with.
+//! Amounts that decisions compare costs with.
+//!
+//! - Input: none.
+//! - Output: [`BudgetVariable`], a name for each amount.
+//! - Rules: S2, S5, S10, B5, B6.
 
 use crate::item::Section;
 
-/// An amount that grows with the prompt budget, and that costs are compared with. None of them ever falls
-/// when the budget grows and the same pins come first (rules S2, B5), so a decision in which all of them stay
-/// on their side stays.
+/// An amount that grows with the prompt budget, and that costs are compared with.
+///
+/// No variable ever falls if the budget grows and the same pins come first (rules S2, B5). So a decision
+/// stays the same while all its comparisons have the same result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BudgetVariable {
     /// The budget of `system_pinned`.
@@ -23,12 +28,12 @@ pub(crate) enum BudgetVariable {
     PinsLimit,
     /// The limit of the documents of one question (rule S10).
     QuestionLimit,
-    /// The tokens that are free once the sections have taken their part (rule B6).
+    /// The tokens that are free after the sections took their part (rule B6).
     Free,
 }
 
 impl BudgetVariable {
-    /// All of them, each at the index of its number.
+    /// All variables, each at the index of its number.
     pub(crate) const ALL: [Self; 9] = [
         Self::SystemPinned,
         Self::Conversation,

@@ -1,20 +1,25 @@
-//! Water-filling in whole numbers (rule B5): `budget = clamp(λ·share, minimum, demand)` with the one λ that
-//! makes the budgets sum to the tokens to divide.
+//! Water-filling in whole numbers.
 //!
-//! λ is a whole number of units here, and a token per per mille of share is `unit` of them: a number that
-//! every share divides, so that the λ at which a section reaches its minimum or demand is exact. Shares are at
-//! most 1,000, so `unit` is at most 10^9 and no product below exceeds 128 bits.
+//! - Input: the share, minimum and demand of each section, and the tokens to divide.
+//! - Output: the budget of each section: `clamp(λ·share, minimum, demand)`, with the one λ that makes the
+//!   budgets sum to these tokens.
+//! - Rules: B5.
+//!
+//! λ is a whole number of steps here, and `unit` steps are one token per per mille of share. Every share
+//! divides `unit`, so each λ at which a section reaches its minimum or demand is exact. Shares are at most
+//! 1,000, so `unit` is at most 10^9, and no product below exceeds 128 bits.
 
 use super::SectionBudget;
 
-/// Sets the budgets. The minimums fit into `total`, and no demand is below its minimum.
+/// Sets the budgets. The minimums must fit into `total`, and no demand may be below its minimum.
 pub(super) fn share_out(sections: &mut [SectionBudget; 3], total: u64) {
-    // A section without a share stays at its minimum: λ cannot lift it, only free tokens can.
+    // A section without a share stays at its minimum: λ cannot raise it, only free tokens can.
     let reachable =
         |section: &SectionBudget| if section.share == 0 { section.minimum } else { section.demand };
     let wanted: u128 = sections.iter().map(|section| u128::from(reachable(section))).sum();
     let target = wanted.min(u128::from(total));
 
+    // The product of all shares is a multiple of each of them.
     let unit: u128 = sections.iter().map(|section| u128::from(section.share.max(1))).product();
     let lambda = highest_step_within(sections, unit, target);
     let rises = sections.map(|section| {
@@ -23,6 +28,7 @@ pub(super) fn share_out(sections: &mut [SectionBudget; 3], total: u64) {
             u128::from(section.minimum) * unit <= level && level < u128::from(section.demand) * unit;
         section.share > 0 && is_between
     });
+    // Sections that λ holds at a bound get it exactly; the others divide the rest.
     let mut left = target;
     for (section, rises) in sections.iter_mut().zip(rises) {
         if !rises {
@@ -33,14 +39,15 @@ pub(super) fn share_out(sections: &mut [SectionBudget; 3], total: u64) {
     divide_among(sections, rises, left);
 }
 
-/// Returns the largest λ at which some section starts or stops rising and the budgets still sum to no more
-/// than `target` tokens.
+/// Returns the largest λ at which some section starts or stops growing and the budgets still sum to at most
+/// `target` tokens.
 fn highest_step_within(sections: &[SectionBudget; 3], unit: u128, target: u128) -> u128 {
     let with_share = sections.iter().filter(|section| section.share > 0);
     let steps = with_share.flat_map(|section| {
         [section.minimum, section.demand]
             .map(|tokens| u128::from(tokens) * (unit / u128::from(section.share)))
     });
+    // At most six steps. The sum grows with λ, so the solution lies between this step and the next one.
     steps.filter(|step| sum_at(sections, unit, *step) <= target * unit).max().unwrap_or(0)
 }
 
@@ -59,10 +66,12 @@ fn held_budget(section: &SectionBudget, unit: u128, lambda: u128) -> u64 {
     if section.share == 0 || below { section.minimum } else { section.demand }
 }
 
-/// Divides what is left by share: whole tokens first, then what is missing, one each, to those with the most
-/// share for every token they would then have (Webster's method, which stays within a token of the share
-/// among three; ties in the order of the sections). So no section has less when there is more to divide, as
-/// it would have by largest remainder.
+/// Divides the remaining tokens by share (Webster's method). Each section gets its whole tokens first. The
+/// missing tokens go, one each, to the sections with the most share for every token that they would then
+/// have; ties go in the order of the sections.
+///
+/// For three sections this stays within one token of the exact share. No section gets less if there is more
+/// to divide, which the method of the largest remainder does not guarantee.
 fn divide_among(sections: &mut [SectionBudget; 3], rises: [bool; 3], left: u128) {
     let rising = |at: &usize| rises[*at];
     let shares: u128 = (0..3).filter(rising).map(|at| u128::from(sections[at].share)).sum();
@@ -79,7 +88,7 @@ fn divide_among(sections: &mut [SectionBudget; 3], rises: [bool; 3], left: u128)
         claims.push((whole, at));
     }
     let share = |at: usize| u128::from(sections[at].share);
-    // share / (whole + 1/2), the larger first.
+    // Sorts by share / (whole + 1/2), larger first; cross-multiplied to stay in whole numbers.
     claims.sort_by(|(a, at), (b, bt)| {
         (share(*bt) * (2 * a + 1)).cmp(&(share(*at) * (2 * b + 1))).then(at.cmp(bt))
     });
@@ -116,13 +125,13 @@ mod tests {
     fn every_section_hungry_gets_its_share() {
         let hungry = [(150, 0, 9_000), (550, 0, 9_000), (300, 0, 9_000)];
         assert_eq!(budgets(hungry, 1_000), [150, 550, 300]);
-        // The token too many goes where there is most share for it: 550 to 550.5 is more than 300 to 300.5.
+        // The last token goes to the section with the most share for it: 550/550.5 is more than 300/300.5.
         assert_eq!(budgets(hungry, 1_001), [150, 551, 300]);
     }
 
-    /// By largest remainder the third would get 1 of 5 and nothing of 6.
+    /// By largest remainder the third section would get 1 of 5 tokens, and 0 of 6.
     #[test]
-    fn a_section_never_gets_less_of_more() {
+    fn section_never_gets_less_from_a_larger_budget() {
         let hungry = [(450, 0, 9_000), (450, 0, 9_000), (100, 0, 9_000)];
         let third: Vec<u64> = (0..12).map(|total| budgets(hungry, total)[2]).collect();
         assert!(third.is_sorted(), "{third:?}");
@@ -137,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_nothing_stays_at_its_minimum() {
+    fn zero_share_stays_at_its_minimum() {
         assert_eq!(budgets([(1000, 0, 10), (0, 5, 500), (0, 0, 500)], 1_000), [10, 5, 0]);
     }
 
@@ -149,8 +158,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a section got, it gets at least that of one token more; demands that stop at the total do
-        /// too.
+        /// With one token more, no section gets less, even if demands end at the total.
         #[test]
         fn budgets_only_grow(
             shares in (0u16..=1000, 0u16..=1000).prop_map(|(a, b)| { let (a, b) = (a.min(b), a.max(b)); [a, b - a, 1000 - b] }),
@@ -169,8 +177,8 @@ mod tests {
             }
         }
 
-        /// λ found by bisection over ever finer whole steps, without any of the reasoning above: no budget
-        /// may be more than a token from `clamp(λ·share, minimum, demand)`, and the sum is exact.
+        /// Compares with a λ found by bisection over very fine steps, without the reasoning above. Each
+        /// budget is within one token of `clamp(λ·share, minimum, demand)`, and the sum is exact.
         #[test]
         fn behaviour_3_budgets_agree_with_a_search_for_lambda(
             shares in (0u16..=1000, 0u16..=1000).prop_map(|(a, b)| { let (a, b) = (a.min(b), a.max(b)); [a, b - a, 1000 - b] }),

@@ -1,5 +1,10 @@
-//! Token counts of candidates, on demand (rule N5). The fields are private, so that a holder can query counts
-//! but not texts.
+//! Token counts of candidates, on demand.
+//!
+//! - Input: candidates, a counter, and one rendering of tool results.
+//! - Output: the tokens of each candidate, counted no further than a decision needs.
+//! - Rules: N5, S7.
+//!
+//! The fields are private: whoever holds a [`Costs`] can query counts, but not texts.
 
 use super::{CandidateId, CandidateMap, Candidates};
 use crate::{
@@ -12,20 +17,20 @@ use crate::{
 };
 use std::{borrow::Cow, cell::RefCell};
 
-/// Counts the candidates of one request, each no further than asked for and never twice.
+/// Counts the candidates of one request, each up to the requested limit and never twice.
 pub(crate) struct Costs<'a> {
     candidates: &'a Candidates<'a>,
     meter: &'a Meter,
     rendering: ToolResultRendering,
-    /// By candidate, its weight and the limit up to which it was counted.
+    /// The weight of each candidate, and the limit up to which it was counted.
     known: RefCell<CandidateMap<(Weight, u64)>>,
-    /// For many budgets, the largest number of tokens that any count is compared with: candidates are counted
-    /// up to it, once for all budgets. `None` for one budget.
+    /// The largest number of tokens that any count is compared with among many budgets; `None` for one
+    /// budget. Candidates are counted up to this number, once for all budgets.
     many_budgets: Option<u64>,
 }
 
 impl<'a> Costs<'a> {
-    /// Builds the costs for one budget, with tool results as this rendering sends them (rule S7).
+    /// Creates the costs for one budget, with tool results in one rendering (rule S7).
     pub(crate) fn new(
         candidates: &'a Candidates<'a>,
         meter: &'a Meter,
@@ -40,7 +45,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Takes over counts that another round found with the same rendering of the same candidates.
+    /// Reuses counts of another round with the same rendering of the same candidates.
     pub(crate) fn with_known(self, known: CandidateMap<(Weight, u64)>) -> Self {
         Self { known: RefCell::new(known), ..self }
     }
@@ -50,17 +55,17 @@ impl<'a> Costs<'a> {
         (self.rendering, self.known.into_inner())
     }
 
-    /// The same costs for many budgets, of which none leaves more than `most` tokens.
+    /// Returns the same costs for many budgets, none of which leaves more than `most` tokens.
     pub(crate) fn for_many_budgets(self, most: Option<u64>) -> Self {
         Self { many_budgets: most, ..self }
     }
 
-    /// Returns the number of candidates that were weighed.
+    /// Returns the number of candidates that were counted.
     pub(crate) fn weighed(&self) -> usize {
         self.known.borrow().len()
     }
 
-    /// The largest number of tokens that any cost is compared with, when solving for many budgets.
+    /// Returns the largest number of tokens that any cost is compared with. Returns `None` for one budget.
     pub(crate) fn most(&self) -> Option<u64> {
         self.many_budgets
     }
@@ -78,13 +83,12 @@ impl<'a> Costs<'a> {
         self.candidates
     }
 
-    /// Checks if no item of the conversation is archived or has a lifetime.
+    /// Checks if no item of the conversation is archived or has a TTL.
     pub(crate) fn nothing_leaves(&self) -> bool {
         self.candidates.nothing_leaves()
     }
 
-    /// Returns the reason why a candidate is excluded before it is counted. Returns `None` if it may be
-    /// included.
+    /// Returns the reason to exclude a candidate before it is counted. Returns `None` if it may be included.
     pub(crate) fn ineligible(&self, id: CandidateId) -> Result<Option<ExcludedReason>, Error> {
         Ok(match self.candidates.eligibility(id)? {
             Eligibility::Out(reason) => Some(reason),
@@ -92,7 +96,7 @@ impl<'a> Costs<'a> {
         })
     }
 
-    /// Counts a candidate, no further than to `limit` tokens.
+    /// Counts a candidate, up to `limit` tokens.
     pub(crate) fn weigh(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
         #[cfg(test)]
         WEIGHED.with(|weighed| weighed.set(weighed.get() + 1));
@@ -100,6 +104,7 @@ impl<'a> Costs<'a> {
             Some((Weight::Exactly(n), _)) => {
                 return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
             }
+            // A count that stopped at a lower limit cannot answer, so it is repeated.
             Some((Weight::Over, counted_to)) if counted_to >= limit => return Ok(Weight::Over),
             _ => {}
         }
@@ -108,11 +113,12 @@ impl<'a> Costs<'a> {
         Ok(weight)
     }
 
-    /// Counts a candidate in full; tokens.
+    /// Counts a candidate in full, in tokens.
     pub(crate) fn whole(&self, id: CandidateId) -> Result<u64, Error> {
         Ok(self.weigh(id, u64::MAX)?.in_full())
     }
 
+    /// Counts a candidate, up to `limit` tokens, without looking at known counts.
     fn count(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
         let (candidates, meter) = (self.candidates, self.meter);
         match id {
@@ -138,11 +144,13 @@ impl<'a> Costs<'a> {
         }
     }
 
+    /// Counts the messages of a candidate with the texts retained before it and its placeholder results.
     fn sum(&self, id: CandidateId, made_up: &[Message], limit: u64) -> Result<Weight, Error> {
         let mut sum = 0;
         let turn_position = self.candidates.turn_position(id);
         let members =
             self.candidates.members(id).into_iter().map(|at| self.candidates.rendered(at, &self.rendering));
+        // Retained texts count with the candidate that they precede: both are included or excluded together.
         let released = self.rendering.released_before;
         let place = self.candidates.place_of(id);
         let before =
@@ -157,8 +165,8 @@ impl<'a> Costs<'a> {
         Ok(Weight::Exactly(sum))
     }
 
-    /// Returns the sum of the candidates that can be sent; tokens. Returns `None` if one of them is larger
-    /// than every budget.
+    /// Returns the sum of those candidates that can be sent, in tokens. Returns `None` if one of them is
+    /// larger than every budget.
     pub(crate) fn together(&self, ids: impl IntoIterator<Item = CandidateId>) -> Result<Option<u64>, Error> {
         let most = self.many_budgets.unwrap_or(u64::MAX);
         let mut sum = 0u64;
@@ -175,6 +183,6 @@ impl<'a> Costs<'a> {
 
 #[cfg(test)]
 thread_local! {
-    /// The number of times that a candidate was weighed.
+    /// The number of times that a candidate was counted or looked up.
     pub(crate) static WEIGHED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }

@@ -1,16 +1,20 @@
-//! The id of a candidate inside of the planner: a number, no text.
+//! Ids of candidates inside the planner.
+//!
+//! - Input: positions in the conversation and in the request.
+//! - Output: [`CandidateId`], a kind with a number.
+//! - Rules: none. An id holds no text, so decisions on ids cannot depend on texts.
 
 use crate::conversation::{ExchangeIndex, Place, TurnIndex, index};
 use std::hash::{Hash, Hasher};
 
 index! {
-    /// A document, counted in the order of rule S8.
+    /// A document, numbered in the order of rule S8.
     Rank
 }
 
 index! {
-    /// A position in a list of candidates that are each in or out by themselves: documents that compete, or
-    /// pinned notes.
+    /// An index in a list of candidates that are each included or excluded by themselves: competing
+    /// documents, or pinned notes.
     Slot
 }
 
@@ -23,16 +27,16 @@ pub(crate) enum CandidateId {
     State(u32),
     /// A pinned note, by its number among the notes of the conversation.
     Note(u32),
-    /// A summary, by its number among those that are sent.
+    /// A summary, by its number among the summaries that are sent.
     Summary(u32),
-    /// The user message that opens a turn, with the results of its calls.
+    /// The user message of a turn, with the results of its calls.
     UserMessage(TurnIndex),
     /// A message, or a call with its results.
     Exchange(ExchangeIndex),
     Document(Rank),
 }
 
-/// Kind and number as one word: planning looks each candidate up several times.
+/// Hashes kind and number as one word, because planning looks each candidate up several times.
 impl Hash for CandidateId {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (kind, number) = match *self {
@@ -50,8 +54,8 @@ impl Hash for CandidateId {
 }
 
 impl CandidateId {
-    /// Returns the candidate of a message of the conversation. Returns `None` if the message leads or is
-    /// archived.
+    /// Returns the candidate of a message of the conversation. Returns `None` if the message leads the
+    /// conversation or is archived.
     pub(crate) fn from_place(place: Place) -> Option<Self> {
         match place {
             Place::Leading | Place::Archived => None,

@@ -1,7 +1,10 @@
 //! Candidates without their texts.
 //!
-//! Input: gathered candidates. Output: their ids, orders, pins and turns. Rules: none of its own. A decision
-//! here and in `planner::select` cannot rest on a text, because [`CandidateIndex`] holds none.
+//! - Input: gathered candidates.
+//! - Output: their ids, orders, pins and turns.
+//! - Rules: none of its own.
+//!
+//! [`CandidateIndex`] holds no text, so a decision here and in `planner::select` cannot depend on one.
 
 use super::{CandidateId, Document, Pin, Rank, Slot};
 use crate::{
@@ -14,53 +17,53 @@ use std::{
     ops::Range,
 };
 
-/// The candidates of one request, in the orders in which they are offered.
+/// The candidates of one request, in the orders of selection.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
 pub(crate) struct CandidateIndex<'a> {
     pub(super) turns: &'a Turns,
     /// System texts, focus hint and state (rule S1).
     pub(crate) required_system: Vec<CandidateId>,
-    /// The live question and the open exchange, or what is required in their absence; then summaries.
+    /// The live question and the open exchange, or their substitutes; then summaries.
     pub(crate) required_conversation: Vec<CandidateId>,
     /// Pins that may be sent, in the order of rule S2.
     pub(crate) pins: Vec<Pin>,
     pub(super) pins_are_notes: bool,
     /// The slots of the pins that are never dropped.
     pub(crate) undroppable: Vec<Slot>,
-    /// For each pinned exchange, the user message that comes with it.
+    /// The user message that comes with each pin, if one does.
     pub(super) brought: BTreeMap<CandidateId, Option<CandidateId>>,
-    /// Pins that expired or can never be sent.
+    /// Pins that have expired or can never be sent.
     pub(crate) ineligible_pins: BTreeMap<CandidateId, ExcludedReason>,
     /// Documents in the order of rule S8.
     pub(super) documents: Vec<Document>,
-    /// Documents that no policy keeps out: they compete, in this order.
+    /// Documents that no policy excludes, in the order in which they compete.
     pub(super) competing: Vec<Rank>,
-    /// The number of documents, from the first, in the set that is kept for the question of the last prompt
-    /// (rule S5).
+    /// The number of documents in the set that stays for the question of the last prompt (rule S5). They are
+    /// the first ones.
     pub(crate) kept_documents: Option<u32>,
-    /// True if others may be included after those: not if the model checks the prompt before its reasoning.
+    /// True if other documents may join the set. False if the model checks the prompt before its reasoning.
     pub(crate) others_join: bool,
-    /// The start of the last prompt's window, if that still holds (rule S5).
+    /// The start of the last prompt's window, if it still holds (rule S5).
     pub(crate) window_start: Option<CandidateId>,
     pub(super) live_turn: Option<TurnIndex>,
     /// The number of state entries.
     pub(super) states: u64,
-    /// True if instructions are among them: those are messages of their own.
+    /// True if instructions are among the state; they are messages of their own.
     pub(super) has_late: bool,
-    /// State is sent at the end of the prompt; otherwise before the live question (rule O1).
+    /// True if state is sent at the end of the prompt, false if before the live question (rule O1).
     pub(crate) state_comes_last: bool,
-    /// New documents are sent at the end of the prompt, before the state (rule S10).
+    /// True if new documents are sent at the end of the prompt, before the state (rule S10).
     pub(crate) documents_come_last: bool,
-    /// A compaction inside the live turn put its summary after the live question.
+    /// True if a compaction inside the live turn put its summary after the live question.
     pub(super) summary_follows_the_question: bool,
-    /// Old tool results are to be cleared (rule S7).
+    /// True if old tool results are to be cleared (rule S7).
     pub(super) clears_results: bool,
-    /// Documents stay with the question that they were sent with (rule S10).
+    /// True if documents stay with the question that they were sent with (rule S10).
     pub(crate) documents_stay: bool,
 }
 
 impl CandidateIndex<'_> {
-    /// Returns the required candidates, each once with its section and reason (rules S1, S2, S6).
+    /// Returns the required candidates, each once, with its section and reason (rules S1, S2, S6).
     pub(crate) fn minimum(&self) -> Vec<(CandidateId, Section, IncludedReason)> {
         let why = |id: &CandidateId| match id {
             CandidateId::Summary(_) => IncludedReason::Summary,
@@ -74,19 +77,20 @@ impl CandidateIndex<'_> {
             .flat_map(|pin| [Some(pin.id), pin.brings])
             .flatten()
             .map(|id| (id, Section::SystemPinned, IncludedReason::Pinned));
+        // A candidate may be both required and pinned. The first of these sections pays for it.
         let mut seen = BTreeSet::new();
         conversation.chain(system).chain(pinned).filter(|(id, ..)| seen.insert(*id)).collect()
     }
 
-    /// Checks if state would be merged into the live question with nothing but the minimum (rule O1).
+    /// Checks if state is merged into the live question while only the minimum is included (rule O1).
     pub(crate) fn merges_in_the_minimum(&self) -> bool {
         let Some(exchanges) = self.exchanges_after_the_question() else { return false };
         let follows = |id: CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(&at));
         !self.minimum().into_iter().any(|(id, ..)| follows(id))
     }
 
-    /// Returns the exchanges of which none may be included if state is to be merged into the live question.
-    /// Returns `None` if it never is.
+    /// Returns the exchanges that must all be excluded for state to be merged into the live question. Returns
+    /// `None` if state is never merged.
     pub(crate) fn exchanges_after_the_question(&self) -> Option<Range<ExchangeIndex>> {
         let live =
             self.live_question().filter(|_| self.state_comes_last && !self.summary_follows_the_question)?;
@@ -112,29 +116,29 @@ impl CandidateIndex<'_> {
         self.turns.head(turn).map(|_| CandidateId::UserMessage(turn))
     }
 
-    /// Returns the exchanges of a turn, those that can never be sent among them.
+    /// Returns the exchanges of a turn, including those that can never be sent.
     pub(crate) fn exchanges(&self, turn: TurnIndex) -> Range<ExchangeIndex> {
         self.turns.exchanges(turn)
     }
 
-    /// Checks if a candidate is one of the exchanges of the live turn.
+    /// Checks if a candidate is an exchange of the live turn.
     pub(crate) fn follows_the_question(&self, id: CandidateId) -> bool {
         let Some(live) = self.live_turn else { return false };
         matches!(id, CandidateId::Exchange(at) if self.exchanges(live).contains(&at))
     }
 
-    /// Returns the user message that a pin brings, for a candidate that is a pin.
+    /// Returns the user message that comes with a pinned candidate.
     pub(crate) fn brought_by(&self, id: CandidateId) -> Option<CandidateId> {
         self.brought.get(&id).copied().flatten()
     }
 
-    /// Checks if all pins are notes: each is weighed by itself, and none brings anything.
+    /// Checks if all pins are notes. Then each is counted by itself, and none brings a user message.
     pub(crate) fn pins_are_notes(&self) -> bool {
         self.pins_are_notes
     }
 
-    /// Checks if a candidate is included by the walk of rules S4 and S5 alone, once everything newer is
-    /// included: nothing else takes free tokens, or returns them.
+    /// Checks if only the walk of rules S4 and S5 decides on a candidate, once everything newer is included:
+    /// no other item competes for free tokens.
     pub(crate) fn is_decided_by_the_walk(&self, id: CandidateId) -> bool {
         let walked = matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
         let alone =
@@ -142,19 +146,20 @@ impl CandidateIndex<'_> {
         walked && alone && !self.minimum().into_iter().any(|(one, ..)| one == id)
     }
 
-    /// Returns the slots of all competing documents, ignoring the set kept from the last prompt.
+    /// Returns the slots of all competing documents, whether or not a set stays from the last prompt.
     pub(crate) fn document_slots(&self) -> Range<Slot> {
         Slot::new(0)..Slot::new(self.competing.len() as u32)
     }
 
-    /// Returns the rank of a document that competes.
+    /// Returns the rank of a competing document.
     pub(crate) fn rank_at(&self, slot: Slot) -> Rank {
         self.competing[slot.to_usize()]
     }
 
-    /// Returns the documents that compete: those that are kept for their question, or all.
+    /// Returns the documents that compete: those of the set that stays, or all.
     pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Rank, &Document)> {
         let kept = self.kept_documents.unwrap_or(u32::MAX);
+        // The documents of the set have the first ranks.
         let ranks = self.competing.iter().take_while(move |rank| rank.number() < kept);
         ranks.map(|rank| (*rank, &self.documents[rank.to_usize()]))
     }

@@ -1,27 +1,32 @@
-//! Values by candidate, those of neighbours side by side.
+//! A map from candidates to values, compact for neighbours.
+//!
+//! - Input: candidates, each with a value.
+//! - Output: the value of a candidate.
+//! - Rules: none.
 
 use super::{CandidateId, CandidateIndex};
 use crate::conversation::TurnIndex;
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
-/// The largest gap behind the last value of a list that is filled with nothing.
+/// Maximum number of empty places that an insertion may add to a list.
 const GAP: usize = 64;
 
-/// Values by candidate. Planning looks each candidate up several times, and meets documents by rank, turns
-/// and exchanges one after the other, the newest first: each of them has a place in a list, and only the
-/// others are hashed.
+/// A map from candidates to values.
+///
+/// Planning looks each candidate up several times. It visits documents by rank, and turns and exchanges from
+/// the newest back. So these have places in lists, and only the other candidates are hashed.
 #[derive(Debug)]
 pub(crate) struct CandidateMap<V> {
-    /// By number, down from the largest turn and exchange.
+    /// Values of turns, counted down from the last turn; those of exchanges in the same way.
     turns: Vec<Option<V>>,
     exchanges: Vec<Option<V>>,
-    /// The numbers behind the largest ones.
+    /// The number after the last turn, and after the last exchange.
     ends: (u32, u32),
-    /// By rank.
+    /// Values by rank.
     documents: Vec<Option<V>>,
     others: IndexMap<CandidateId, V, FixedState>,
-    /// True if a turn or an exchange is among the others.
+    /// True if a turn or an exchange is among the hashed candidates.
     has_distant: bool,
     len: usize,
 }
@@ -31,6 +36,7 @@ impl<V: Copy> CandidateMap<V> {
         self.len
     }
 
+    /// Returns the value of a candidate.
     pub(crate) fn get(&self, id: CandidateId) -> Option<V> {
         let found = match id {
             CandidateId::UserMessage(turn) => {
@@ -45,8 +51,9 @@ impl<V: Copy> CandidateMap<V> {
         found.or_else(|| if self.has_distant { self.others.get(&id).copied() } else { None })
     }
 
-    /// The value that was there before.
+    /// Sets the value of a candidate. Returns the value before.
     pub(crate) fn insert(&mut self, id: CandidateId, value: V) -> Option<V> {
+        // A value that is hashed already stays hashed. Otherwise the map would hold two.
         let is_distant = self.has_distant && self.others.contains_key(&id);
         let place = match id {
             CandidateId::UserMessage(turn) if !is_distant => {
@@ -70,18 +77,19 @@ impl<V: Copy> CandidateMap<V> {
     }
 }
 
-/// Returns the place of a number in a list of values by number, down from the one before `end`.
+/// Returns the place of a number in a list that counts down from `end - 1`.
 fn place(end: u32, number: u32) -> Option<usize> {
     Some(end.checked_sub(1)?.checked_sub(number)? as usize)
 }
 
-/// Returns the place for the value of a number. Returns `None` if that is too far behind the last one of the
-/// list.
+/// Returns the place for the value of a number. Returns `None` if it is too far after the end of the list.
 fn near_place<V: Copy>(end: u32, values: &mut Vec<Option<V>>, number: u32) -> Option<&mut Option<V>> {
     let place = place(end, number)?;
+    // A distant number would fill the list with empty places.
     (place <= values.len() + GAP).then(|| place_in(values, place))
 }
 
+/// Returns a place of a list, and extends the list up to it.
 fn place_in<V: Copy>(values: &mut Vec<Option<V>>, place: usize) -> &mut Option<V> {
     if place >= values.len() {
         values.resize(place + 1, None);
@@ -89,7 +97,7 @@ fn place_in<V: Copy>(values: &mut Vec<Option<V>>, place: usize) -> &mut Option<V
     &mut values[place]
 }
 
-/// For a conversation without a turn; any other one has all of its turns hashed.
+/// Creates a map for a conversation without turns; any turn that is inserted is hashed.
 impl<V> Default for CandidateMap<V> {
     fn default() -> Self {
         Self::ending(0, 0)
@@ -97,7 +105,7 @@ impl<V> Default for CandidateMap<V> {
 }
 
 impl<V> CandidateMap<V> {
-    /// For the candidates of a request.
+    /// Creates a map for the candidates of a request.
     pub(crate) fn for_candidates(index: &CandidateIndex<'_>) -> Self {
         let turns = index.turns();
         let last = TurnIndex::each(turns.clone()).next_back();
@@ -105,6 +113,7 @@ impl<V> CandidateMap<V> {
         Self::ending(turns.end.number(), exchanges)
     }
 
+    /// Creates a map for turns and exchanges with numbers below these ends.
     fn ending(turns: u32, exchanges: u32) -> Self {
         Self {
             turns: Vec::new(),
@@ -128,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_tree_holds(
+        fn map_equals_a_btree_map(
             pairs in prop::collection::vec((0u32..4, prop_oneof![0u32..40, 89_900u32..90_010, 0u32..100_000], 0u8..9), 0..80),
         ) {
             let (mut map, mut tree) = (CandidateMap::ending(30, 90_000), BTreeMap::new());

@@ -1,11 +1,12 @@
-//! Everything that may go into a prompt: required texts, pins, messages, documents.
+//! Gathering of candidates: required texts, pins, messages, documents.
 //!
-//! Input: a request, its log, the last prompt, the adjustments of earlier rounds. Output: candidates in the
-//! orders in which they are offered. Rules: S1, S2, S8 to S12, T1, T2, H1 to H3, O5.
+//! - Input: a request, its conversation, the last prompt, and the adjustments of earlier rounds.
+//! - Output: candidates in the orders of selection.
+//! - Rules: S1, S2, S8 to S12, T1, T2, H1 to H3, O5.
 //!
-//! [`Candidates`] holds the texts, and hands out [`CandidateIndex`] and [`Costs`], which hold none: selection
-//! works on those two. A candidate is gathered without being counted; [`Costs`] counts it when a decision
-//! needs it, and no further than the decision needs (rule N5).
+//! [`Candidates`] holds the texts. It hands out [`CandidateIndex`] and [`Costs`], which hold none, and
+//! selection works on those two. Gathering counts no tokens: [`Costs`] counts a candidate when a decision
+//! needs it, and only as far as the decision needs it (N5).
 
 use crate::{
     config::{Config, Placement, ToolResults},
@@ -51,7 +52,7 @@ pub(crate) use pins::Pin;
 use summaries::Summary;
 pub(crate) use summaries::{sent_for, sent_to};
 
-/// Every candidate of one request, in the orders in which they are offered.
+/// All candidates of one request, in the orders of selection.
 pub(crate) struct Candidates<'a> {
     log: &'a Conversation,
     request: &'a PlanRequest<'a>,
@@ -62,34 +63,34 @@ pub(crate) struct Candidates<'a> {
     /// The summaries that are sent, in prompt order.
     summaries: Vec<Summary>,
     focus: Option<Message>,
-    /// Ids, order, pins and turns: all that selection may see.
+    /// Ids, orders, pins and turns: everything that selection may see.
     index: CandidateIndex<'a>,
-    /// The reason why the last prompt's window is not continued, if there was one.
+    /// The reason that the last prompt's window is not continued, if it was lost.
     pub(crate) lost_window: Option<&'static str>,
-    /// The first turn of those that the model is still working on: the live turn, and those before it while
-    /// nothing comes between their results and the next user message. Reasoning of these turns goes back with
-    /// them.
+    /// The first turn that the model is still working on. This is the live turn, or an earlier one if every
+    /// turn from there on ends with tool results that have no reply. These turns are sent with their
+    /// reasoning.
     live_from: TurnIndex,
-    /// The first exchange from there on.
+    /// The first exchange from that turn on.
     live_exchanges_from: ExchangeIndex,
-    /// Results before this position were sent as stubs (rule S7).
+    /// Position before which results were sent as stubs (rule S7).
     cleared_before: Option<u32>,
-    /// Messages that are sent without their reasoning, as they are sent (rule K1).
+    /// Messages whose reasoning is withheld, as they are sent, by position (rule K1).
     withheld: BTreeMap<u32, Message>,
     /// Texts that are retained where they were sent (rules S10 to S12).
     retained: RetainedItems<'a>,
-    /// The exchange whose results the conversation still waits for.
+    /// The exchange that still waits for results.
     pub(crate) open: Option<ExchangeIndex>,
 }
 
-/// Returns the messages whose reasoning is withheld, without it.
+/// Returns the messages whose reasoning is withheld, without that reasoning.
 fn without_reasoning(log: &Conversation, replan: &Replan) -> BTreeMap<u32, Message> {
     let positions = replan.without_reasoning();
     positions.map(|position| (position, log.message(position).without_reasoning())).collect()
 }
 
-/// Checks that no id is used twice among the log, focus hint, state, summaries and placeholder results (rule
-/// O5).
+/// Checks that no id is used twice among the conversation, focus hint, state, summaries and placeholder
+/// results (rule O5).
 fn check_ids(
     request: &PlanRequest<'_>,
     has_focus: bool,
@@ -104,7 +105,7 @@ fn check_ids(
     request.log.check_ids(focus.chain(state).chain(summaries).chain(placeholders))
 }
 
-/// Returns the anchor of the prompt before this one, if its items are remembered.
+/// Returns the anchor of the prompt before this one, if it remembers its items.
 fn last_prompt<'a>(request: &'a PlanRequest<'a>) -> Option<&'a Anchor> {
     request.previous.as_ref().or(request.log.anchor()).filter(|anchor| anchor.prompt.is_some())
 }
@@ -123,19 +124,18 @@ fn members(log: &Conversation, id: CandidateId) -> Members {
     }
 }
 
-/// Returns the start of the last prompt's window, and the reason why that window is not continued if it is lost
-/// (rule S5).
+/// Returns the start of the last prompt's window. If that window is lost, returns the reason too (rule S5).
 fn find_window_start(log: &Conversation, sticky: Sticky<'_>) -> (Option<CandidateId>, Option<&'static str>) {
     let Some(id) = sticky.window_start else { return (None, sticky.lost) };
     let position = log.position_of(id);
     let start = position.and_then(|position| find_survivor(log, position));
-    // A compaction that archived the start says so itself.
+    // A start that a compaction archived needs no notice: the compaction has one of its own.
     let is_archived = position.is_some_and(|position| log.archive_index().archived(position).is_some());
     let is_lost = start.is_none() && !is_archived;
     (start, if is_lost { Some("its first message is not in this conversation") } else { sticky.lost })
 }
 
-/// Returns the candidate of a message, or of the first one after it that is still sent.
+/// Returns the candidate of a message, or of the first message after it that can still be sent.
 fn find_survivor(log: &Conversation, position: u32) -> Option<CandidateId> {
     let mut at = log.turns().survivor(position)?;
     while log.archive_index().archived(at).is_some() {
@@ -144,17 +144,19 @@ fn find_survivor(log: &Conversation, position: u32) -> Option<CandidateId> {
     candidate_at(log, at)
 }
 
-/// The focus hint's id.
+/// The id of the focus hint.
 const FOCUS: &str = "focus";
 
 impl<'a> Candidates<'a> {
-    /// Gathers the candidates: required items, pins and documents in order. The conversation itself is not
-    /// walked.
+    /// Gathers the candidates: required items, then pins and documents in order. The rest of the conversation
+    /// is not visited.
     ///
     /// # Errors
     ///
-    /// Ids used twice (rule O5), scores that are no numbers (S8), pinned calls without results that are to be
-    /// rejected (H2), and counters that fail.
+    /// - An id is used twice (rule O5)
+    /// - A score is not a number (rule S8)
+    /// - A pinned call has no result, and the policy is to reject it (rule H2)
+    /// - The counter fails
     pub(crate) fn gather(
         request: &'a PlanRequest<'a>,
         config: &'a Config,
@@ -165,11 +167,13 @@ impl<'a> Candidates<'a> {
         replan: &Replan,
     ) -> Result<Self, Error> {
         let (log, profile) = (request.log, *meter.profile());
+        // Without a set, the documents of the last prompt compete with all others.
         let sticky = if replan.gives_up_documents() { Sticky { rag: &[], ..sticky } } else { sticky };
         let rules = EligibilityRules::new(log, config, profile);
         let retains = placement == Placement::WithQuestion;
         let mut retained = RetainedItems::new(request, target, meter, retains, sticky, replan.sent_again());
         let documents_come_last = retained.documents_come_last();
+        // Documents at the end join the retained ones, so no set has to stay together.
         let set = if documents_come_last { &[] } else { sticky.rag };
         let competing = retained.competing_documents();
         let (documents, kept_documents) =
@@ -177,6 +181,7 @@ impl<'a> Candidates<'a> {
 
         let summaries = summaries::find_summaries(log, target);
         let focus = request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus);
+        // Ids of placeholder results are checked after layout, which knows the ones that are needed.
         check_ids(request, focus.is_some(), &summaries, &[])?;
         let system = required::system_texts(log, &retained, replan.sent_again());
         let state = required::state_entries(request, &mut retained, replan.sent_again());
@@ -231,37 +236,39 @@ impl<'a> Candidates<'a> {
         })
     }
 
-    /// Returns the candidates without their texts, as selection sees them.
+    /// Returns the candidates without their texts, for selection.
     pub(crate) fn index(&self) -> &CandidateIndex<'a> {
         &self.index
     }
 
-    /// Checks that no id is used twice among the log, focus hint, state and placeholder results (rule O5).
+    /// Checks that no id is used twice among the conversation, focus hint, state, summaries and placeholder
+    /// results (rule O5).
     pub(crate) fn check_ids(&self, placeholders: &[ItemId]) -> Result<(), Error> {
         check_ids(self.request, self.focus.is_some(), &self.summaries, placeholders)
     }
 
-    /// Checks if no item of the conversation has a lifetime.
+    /// Checks if no item of the conversation has a TTL.
     pub(crate) fn nothing_ages(&self) -> bool {
         self.rules.is_idle()
     }
 
-    /// Checks if, in addition, no message of it is archived.
+    /// Checks if no item of the conversation has a TTL and no message is archived.
     pub(super) fn nothing_leaves(&self) -> bool {
         self.log.archive_index().is_whole() && self.nothing_ages()
     }
 
-    /// Returns a turn's user message. Returns `None` if it has expired.
+    /// Returns the user message of a turn. Returns `None` if it has expired.
     fn unexpired_user_message(&self, turn: TurnIndex) -> Option<CandidateId> {
         pins::unexpired_user_message(&self.rules, &self.index.required_conversation, turn)
     }
 
+    /// Checks if one of these messages is pinned.
     fn is_pinned(&self, members: &[u32]) -> bool {
         let pins = self.log.pin_priorities();
         !pins.is_empty() && members.iter().any(|position| pins.contains_key(position))
     }
 
-    /// Checks if a message or exchange may be included, before it is weighed.
+    /// Checks if a candidate may be included, before it is counted.
     pub(crate) fn eligibility(&self, id: CandidateId) -> Result<Eligibility, Error> {
         let at = match id {
             CandidateId::Note(at) => {
@@ -282,6 +289,7 @@ impl<'a> Candidates<'a> {
         {
             return Ok(Eligibility::Out(ExcludedReason::Policy(rule)));
         }
+        // Required items never expire, and in most conversations nothing does.
         if self.nothing_leaves() || self.index.required_conversation.contains(&id) {
             return Ok(Eligibility::Eligible);
         }
@@ -290,6 +298,7 @@ impl<'a> Candidates<'a> {
             return Ok(Eligibility::Out(by));
         }
         let own = self.rules.messages(&members);
+        // An exchange without pins leaves with its expired user message (T1).
         if let (Eligibility::Eligible | Eligibility::Asks(_), Some(at)) = (&own, at) {
             let turn = self.log.turns().turn_of(at);
             let head = self.log.turns().head(turn);
@@ -300,7 +309,8 @@ impl<'a> Candidates<'a> {
         Ok(own)
     }
 
-    /// Returns the candidates of the conversation: summaries, user messages and exchanges, in no order.
+    /// Returns the candidates of the conversation in no particular order: summaries, user messages and
+    /// exchanges.
     pub(crate) fn conversation(&self) -> impl Iterator<Item = CandidateId> {
         let turns = self.log.turns();
         let summaries = (0..self.summaries.len() as u32).map(CandidateId::Summary);
@@ -321,7 +331,8 @@ impl<'a> Candidates<'a> {
         &self.retained
     }
 
-    /// Returns the position of the first message of a question or an exchange: texts are retained before it.
+    /// Returns the position of the first message of a question or an exchange. Retained texts are sent before
+    /// it.
     pub(crate) fn place_of(&self, id: CandidateId) -> Option<u32> {
         let turns = self.log.turns();
         match id {
@@ -331,8 +342,8 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Returns the part of the prompt that holds the messages of a candidate: a provider accepts other things
-    /// in each.
+    /// Returns the part of the prompt that contains the messages of a candidate. Providers accept different
+    /// content in each part.
     pub(crate) fn turn_position(&self, id: CandidateId) -> TurnPosition {
         let turn = match id {
             CandidateId::UserMessage(turn) => turn,
@@ -346,7 +357,7 @@ impl<'a> Candidates<'a> {
         if turn >= self.live_from { TurnPosition::Live } else { TurnPosition::Past }
     }
 
-    /// Returns the part of the prompt that holds a message of the log.
+    /// Returns the part of the prompt that contains a message of the conversation.
     pub(crate) fn turn_position_of(&self, position: u32) -> TurnPosition {
         self.candidate_of(position).map_or(TurnPosition::Preamble, |id| self.turn_position(id))
     }
@@ -360,7 +371,7 @@ impl<'a> Candidates<'a> {
         self.log
     }
 
-    /// Returns the reason of messages that a compaction archived, though a pin may keep them.
+    /// Returns the reason to exclude messages that a compaction archived. A pin may still keep them.
     fn archived(&self, members: &[u32]) -> Option<ExcludedReason> {
         let archive_index = self.log.archive_index();
         if archive_index.is_whole() {
@@ -369,7 +380,7 @@ impl<'a> Candidates<'a> {
         members.iter().find_map(|position| archive_index.archived(*position)).map(ExcludedReason::from)
     }
 
-    /// Returns the order of a candidate of the conversation in the prompt.
+    /// Returns the sort key of a candidate of the conversation in prompt order.
     pub(crate) fn order_of(&self, id: CandidateId) -> Option<(u32, u8, u32)> {
         match id {
             CandidateId::Summary(at) => Some(self.summaries[at as usize].order),
@@ -378,7 +389,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Returns the anchor of the prompt before this one, if its items are remembered.
+    /// Returns the anchor of the prompt before this one, if it remembers its items.
     pub(crate) fn last_prompt(&self) -> Option<&'a Anchor> {
         last_prompt(self.request)
     }
@@ -407,7 +418,7 @@ impl<'a> Candidates<'a> {
         &self.request.rag[self.index.document(rank).at]
     }
 
-    /// Returns the live question's id.
+    /// Returns the id of the live question.
     pub(crate) fn live_id(&self) -> Option<ItemId> {
         self.log.live_question().map(|position| self.log.message_id(position))
     }
@@ -417,7 +428,7 @@ impl<'a> Candidates<'a> {
         self.log.message(position).role()
     }
 
-    /// Returns the reason of a message with nothing in it, which can never be sent.
+    /// Returns the reason to exclude a message without content, which can never be sent.
     pub(crate) fn empty_message() -> ExcludedReason {
         ExcludedReason::Policy(PolicyRule::EmptyMessage)
     }

@@ -1,4 +1,8 @@
-//! Pins in the order of rule S2.
+//! Pinned notes and messages.
+//!
+//! - Input: the notes and pins of the conversation, and the required candidates.
+//! - Output: pins in the order of selection, and the reasons of those that may not be sent.
+//! - Rules: S2 (order), S3 (exchanges), S10 (notes that wait), T1, H2.
 
 use super::{CandidateId, Candidates, Slot, candidate_at, last_prompt, members};
 use crate::{
@@ -17,23 +21,24 @@ use std::{cmp::Reverse, collections::BTreeMap};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pin {
     pub(crate) id: CandidateId,
-    /// The user message that comes with it (rule S3).
+    /// The user message that comes with the pin (rule S3).
     pub(crate) brings: Option<CandidateId>,
     pub(crate) priority: Priority,
-    /// Never dropped (rule S2).
+    /// True if the pin is never dropped (rule S2).
     pub(crate) undroppable: bool,
-    /// Its order in the log: the messages before it, whether it is a message itself, and among notes which
-    /// one.
+    /// The place in the conversation: the number of messages before it, true for a message, and the number of
+    /// a note among the notes.
     place: (u32, bool, u32),
 }
 
-/// Returns the notes and pinned exchanges that may be sent, in the order of rule S2: by priority, then the newest first;
-/// and the reasons of those that may not. `required` are the required candidates of the conversation, which no pin
-/// pays for.
+/// Returns the notes and pinned exchanges that may be sent, and the reasons of those that may not. Pins are
+/// sorted by priority, then newest first (rule S2).
+///
+/// `required` are the required candidates of the conversation, which are not paid for by pins.
 ///
 /// # Errors
 ///
-/// A pinned call without a result, if the policy is to refuse it (rule H2).
+/// Fails if a pinned call has no result and the policy is to reject it (rule H2).
 pub(super) fn in_order(
     rules: &EligibilityRules<'_>,
     request: &PlanRequest<'_>,
@@ -59,6 +64,7 @@ pub(super) fn in_order(
     let mut pinned: BTreeMap<CandidateId, Priority> = BTreeMap::new();
     for (position, priority) in log.pin_priorities() {
         let Some(id) = candidate_at(log, *position).filter(|id| !required.contains(id)) else { continue };
+        // A pinned exchange has the highest priority of its members (S3); `High` orders before `Low`.
         let held = pinned.entry(id).or_insert(*priority);
         *held = (*held).min(*priority);
     }
@@ -85,7 +91,7 @@ pub(super) fn undroppable_slots(pins: &[Pin]) -> Vec<Slot> {
     slots.map(|(_, slot)| Slot::new(slot)).collect()
 }
 
-/// Returns the reason why a note may not be sent. Returns `None` if it may be.
+/// Returns the reason that a note may not be sent. Returns `None` if it may be.
 fn note_reason(
     note: &Note,
     rules: &EligibilityRules<'_>,
@@ -102,7 +108,7 @@ fn note_reason(
     }
 }
 
-/// Returns the reason why a pinned message or exchange may not be sent. Returns `None` if it may be.
+/// Returns the reason that a pinned message or exchange may not be sent. Returns `None` if it may be.
 fn message_reason(
     id: CandidateId,
     members: &[u32],
@@ -119,8 +125,8 @@ fn message_reason(
     })
 }
 
-/// Checks if a note was pinned after the question that the model is working on, and can wait for the next one: at
-/// the head of the prompt it would change the beginning that everything since was made with.
+/// Checks if a note waits for the next question. A note that was pinned while the model works on a question
+/// would change the beginning of the prompt, and invalidate everything since.
 fn waits(note: &Note, request: &PlanRequest<'_>) -> bool {
     let log = request.log;
     let since = log.live_question().is_some_and(|question| note.before > question);
@@ -136,7 +142,7 @@ fn is_unlimited(log: &Conversation, id: &ItemId) -> bool {
     log.lifetime(id).is_some_and(|lifetime| lifetime.left == Ttl::Unlimited)
 }
 
-/// Returns a turn's user message. Returns `None` if it has expired; required ones never do.
+/// Returns the user message of a turn. Returns `None` if it has expired; a required one never expires.
 pub(super) fn unexpired_user_message(
     rules: &EligibilityRules<'_>,
     required: &[CandidateId],
@@ -169,8 +175,8 @@ impl Candidates<'_> {
         })
     }
 
-    /// Returns the note or message whose pin alone makes a candidate undroppable: without it the candidate may be
-    /// dropped.
+    /// Returns the note or message whose pin alone makes a candidate undroppable. Without that pin, the
+    /// candidate could be dropped.
     pub(crate) fn held_by_one_pin(&self, id: CandidateId) -> Option<ItemId> {
         if let CandidateId::Note(at) = id {
             return Some(self.log.note_entries().get(at).item.id.clone());

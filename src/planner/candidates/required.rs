@@ -1,7 +1,8 @@
-//! Required candidates: system texts, state, the live question and the open exchange (rules S1, S12).
+//! Required candidates: system texts, focus hint, state, the live question, the open exchange, summaries.
 //!
-//! Input: a request, its log, and the texts that are retained where they were sent. Output: the texts and ids of the
-//! required candidates. Rules: S1, S10, S12, O1.
+//! - Input: a request, its conversation, and the texts that are retained where they were sent.
+//! - Output: texts and ids of the required candidates.
+//! - Rules: S1, S10, S12, O1.
 
 use super::{CandidateId, Candidates, candidate_at};
 use crate::{
@@ -14,8 +15,8 @@ use crate::{
     provider::wording,
 };
 
-/// Returns the system texts that are sent before the conversation, then its leading system messages; empty ones are
-/// left out.
+/// Returns the system texts at the head of the prompt, then the leading system messages. Empty ones are left
+/// out.
 pub(super) fn system_texts(
     log: &Conversation,
     retained: &RetainedItems<'_>,
@@ -34,8 +35,8 @@ pub(super) fn system_texts(
         .collect()
 }
 
-/// Returns the state entries that this prompt sends, then the system texts and tools that are sent at its end (rule
-/// S12). Retained state is recorded, and left out if the prompt has it already (rule S10).
+/// Returns the state entries that this prompt sends, then the system texts and tools that are sent at its end
+/// (late additions, S12). A state entry that the prompt already contains is recorded and left out (rule S10).
 pub(super) fn state_entries(
     request: &PlanRequest<'_>,
     retained: &mut RetainedItems<'_>,
@@ -56,7 +57,7 @@ pub(super) fn state_entries(
     entries
 }
 
-/// Returns the ids of the required system candidates: system texts, the focus hint, state.
+/// Returns the ids of the required system candidates: system texts, focus hint, state.
 pub(super) fn ids(
     system: &[(ItemId, Message)],
     has_focus: bool,
@@ -67,12 +68,13 @@ pub(super) fn ids(
     system.chain(has_focus.then_some(CandidateId::Focus)).chain(state).collect()
 }
 
-/// Returns the required candidates of the conversation: the live question and the open exchange, or the newest
-/// exchange if there is no user message (rule S1); then each summary, with the question before it (rule O1).
+/// Returns the required candidates of the conversation: the live question and the open exchange, then each
+/// summary with the question before it (rules S1, O1). Without a user message, the newest exchange takes the
+/// place of the question.
 ///
 /// # Errors
 ///
-/// A call without a result, if the policy is to refuse it (rule H2).
+/// Fails if a call has no result and the policy is to reject it (rule H2).
 pub(super) fn conversation(
     rules: &EligibilityRules<'_>,
     open: Option<ExchangeIndex>,
@@ -88,7 +90,7 @@ pub(super) fn conversation(
     Ok(required)
 }
 
-/// Returns the live question and the open exchange, or the candidates that are required without them.
+/// Returns the live question and the open exchange, or their substitutes.
 fn live_candidates(
     rules: &EligibilityRules<'_>,
     open: Option<ExchangeIndex>,
@@ -103,17 +105,19 @@ fn live_candidates(
     match turns.head(live) {
         Some(_) => required.push(CandidateId::UserMessage(live)),
         None => {
+            // An exchange that policy refuses cannot take the place of the question (S1).
             let newest = ExchangeIndex::each(turns.exchanges(live)).rev().find_map(|at| sound(&at));
             required.extend(newest.transpose()?.map(CandidateId::Exchange));
         }
     }
     let open = open.as_ref().and_then(sound).transpose()?.map(CandidateId::Exchange);
+    // Without a user message, the newest exchange may be the open one: it is listed once.
     required.extend(open.filter(|open| required.first() != Some(open)));
     Ok(required)
 }
 
 impl Candidates<'_> {
-    /// Returns the system texts and state entries with nothing in them: none of them can be sent.
+    /// Returns the system texts and state entries without content, which can never be sent.
     pub(crate) fn empty_texts(&self) -> impl Iterator<Item = (ItemId, Source)> {
         let system = self.log.system().iter().filter(|text| text.is_empty());
         let state = self.request.state.iter().filter(|(_, text)| text.trim().is_empty());
@@ -121,13 +125,13 @@ impl Candidates<'_> {
         system.chain(state.map(|(id, _)| (id.clone(), Source::State)))
     }
 
-    /// Returns the positions of the leading system messages with nothing in them.
+    /// Returns the positions of the leading system messages without content.
     pub(crate) fn empty_leading(&self) -> impl Iterator<Item = u32> {
         (0..self.log.turns().leading()).filter(|position| self.log.message(*position).is_empty())
     }
 }
 
-/// Returns the id of a system text, or an empty one if it has none.
+/// Returns the id of a system text, or an empty id if it has none.
 fn id_of(text: &Message) -> ItemId {
     text.id().cloned().unwrap_or_else(|| ItemId::from(""))
 }

@@ -1,4 +1,8 @@
-//! Messages in one rendering of tool results (rule S7): whole, cleared to a stub, or clipped.
+//! Messages in one rendering of tool results.
+//!
+//! - Input: a message, and a rendering.
+//! - Output: the message as it is sent: whole, cleared to a stub, or clipped.
+//! - Rules: S7, S11.
 
 use super::{CandidateId, Candidates};
 use crate::{
@@ -11,8 +15,8 @@ use crate::{
 use std::borrow::Cow;
 
 impl Candidates<'_> {
-    /// Returns the rendering of the last prompt; without the retained texts of earlier questions if they are
-    /// to leave with a new question (rule S11).
+    /// Returns the rendering of the last prompt. The retained texts of earlier questions are left out if they
+    /// are to leave with a new question (rule S11).
     pub(crate) fn remembered_rendering(&self) -> ToolResultRendering {
         let clears = self.index().clears_results();
         let cleared_before = self.cleared_before.filter(|_| clears).unwrap_or_default();
@@ -23,6 +27,7 @@ impl Candidates<'_> {
             .unanswered()
             .filter(|_| self.retained.retention_cost().is_some_and(|upkeep| upkeep.leave));
         let left = leave.and_then(|question| self.retained.release_before(question, &kept));
+        // These texts leave because of their cost, not for lack of tokens, so the window is not cut.
         left.map_or(kept, |left| ToolResultRendering { cuts: false, ..left })
     }
 
@@ -46,7 +51,7 @@ impl Candidates<'_> {
     }
 }
 
-/// Returns the exchange that a result is part of.
+/// Returns the exchange that a result belongs to.
 pub(super) fn answered_exchange(candidates: &Candidates<'_>, position: u32) -> Option<ExchangeIndex> {
     let turns = candidates.log.turns();
     match turns.place_of(position) {
@@ -55,8 +60,8 @@ pub(super) fn answered_exchange(candidates: &Candidates<'_>, position: u32) -> O
     }
 }
 
-/// Returns the stub that is sent in place of a cleared result. Pinned and required exchanges are never
-/// cleared, and no result that is shorter than its stub.
+/// Returns the stub that replaces a cleared result. Returns `None` if the result is never cleared: it belongs
+/// to a pinned or required exchange, or is shorter than its stub.
 pub(super) fn stub(candidates: &Candidates<'_>, position: u32) -> Option<Message> {
     let message = candidates.log.message(position);
     if message.role() != Role::Tool || !message.may_say_another_text() {
@@ -69,5 +74,6 @@ pub(super) fn stub(candidates: &Candidates<'_>, position: u32) -> Option<Message
     let bytes: usize = message.texts().map(str::len).sum();
     let id = candidates.log.message_id(position);
     let stub = message.stub(&id, || wording::cleared_result(&id, bytes));
+    // A stub may be longer than a short text, but it is always smaller than an image.
     (stub.text().len() < bytes || message.images().next().is_some()).then_some(stub)
 }

@@ -1,12 +1,17 @@
-//! Messages of the log as they are sent whole.
+//! Messages of the conversation as they are sent in full.
+//!
+//! - Input: a position in the conversation.
+//! - Output: the message, without withheld reasoning, and with the calls of a user as text.
+//! - Rules: H9, K1.
 
 use super::Candidates;
 use crate::{conversation::Place, message::Message, provider::wording};
 use std::borrow::Cow;
 
 impl<'a> Candidates<'a> {
-    /// Returns the message as it is; calls of a user and their results as text of the user (rule H9).
+    /// Returns a message as it is sent in full. Calls of a user and their results become user text (rule H9).
     pub(crate) fn said(&self, position: u32) -> Cow<'a, Message> {
+        // Most conversations have neither calls of users nor withheld reasoning: then nothing is copied.
         if !self.log.turns().any_head_calls() && self.withheld.is_empty() {
             return Cow::Borrowed(self.log.message(position));
         }
@@ -24,12 +29,13 @@ impl<'a> Candidates<'a> {
         self.withheld.contains_key(&position)
     }
 
-    /// Checks if a message is a call of the user, or a result of one: sent as text of the user (rule H9).
+    /// Checks if a message is a call of the user or a result of one, which is sent as user text (rule H9).
     pub(crate) fn is_call_of_a_user(&self, position: u32) -> bool {
         let turns = self.log.turns();
         matches!(turns.place_of(position), Place::Head(turn) if turns.head_calls(turn))
     }
 
+    /// Returns a call of the user, or a result of one, as user text. Returns `None` for other messages.
     fn as_text_of_the_user(&self, position: u32) -> Option<Message> {
         let turns = self.log.turns();
         let Place::Head(turn) = turns.place_of(position) else { return None };
@@ -41,6 +47,7 @@ impl<'a> Candidates<'a> {
             return None;
         }
         let calls = head.tool_calls();
+        // Several calls are numbered, so that the model can match their results.
         let number = |nth: usize| (calls.len() > 1).then_some(nth + 1);
         if turns.head(turn) == Some(position) {
             return Some(head.with_calls_as_texts(|nth, call| wording::user_call(call, number(nth))));

@@ -1,5 +1,9 @@
-//! Shorter tool results, where they make the difference (rule S7): old ones cleared, those of the open
-//! exchange clipped.
+//! Shorter tool results, if they let a prompt fit.
+//!
+//! - Input: the costs of one rendering, and a budget.
+//! - Output: a rendering with old results cleared, results of the open exchange clipped, or retained texts
+//!   released.
+//! - Rules: S7, S10, N5.
 
 use super::{
     CandidateId, Candidates, Costs,
@@ -16,17 +20,16 @@ use crate::{
     provider::{conform::TurnPosition, wording},
 };
 
-/// A clipped result keeps at least so many bytes; shorter results carry no useful information.
+/// Minimum number of bytes that a clipped result keeps. A shorter one carries no useful information.
 const LEAST_KEPT: usize = 200;
 
 impl Costs<'_> {
-    /// The results with the boundary at the newest `keep_results`, if moving it there frees at least
-    /// `clear_at_least` inside the window that starts at `start`.
+    /// Returns a rendering that clears all results but the newest `keep_results`. Returns `None` if that
+    /// frees fewer than `clear_at_least` tokens inside the window that starts at `start`.
     ///
-    /// The newest are looked at first, and no more of them than `most` tokens: the cost follows the budget
-    /// (rule N5).
-    ///
-    /// `compared` hears how much of `most` is left after each of them, negative if it exceeds `most`.
+    /// The newest results are examined first, and at most `most` tokens of them, so that the effort follows
+    /// the budget (rule N5). After each of them `compared` is called with the rest of `most`, which is
+    /// negative if the sum exceeds it.
     pub(crate) fn cleared_further(
         &self,
         start: CandidateId,
@@ -46,6 +49,7 @@ impl Costs<'_> {
             if !self.is_in_the_window(position, start)? {
                 continue;
             }
+            // `freed` is below the target here, so the difference does not wrap.
             let (saved, cost) = self.saved(position, &stub, options.clear_at_least.max(1) - freed)?;
             freed += saved;
             weighed += cost;
@@ -64,7 +68,7 @@ impl Costs<'_> {
         Ok(None)
     }
 
-    /// Checks if a result's exchange can be sent, and is in a window that starts at `start`.
+    /// Checks if the exchange of a result can be sent, and is in a window that starts at `start`.
     fn is_in_the_window(&self, position: u32, start: CandidateId) -> Result<bool, Error> {
         let candidates = self.candidates();
         let Some(at) = answered_exchange(candidates, position) else { return Ok(false) };
@@ -76,8 +80,8 @@ impl Costs<'_> {
         Ok(inside && self.ineligible(id)?.is_none())
     }
 
-    /// Returns the tokens that a stub saves, and the counted tokens of the result: neither is counted further
-    /// than to `wanted`.
+    /// Returns the tokens that a stub saves, and the counted tokens of the result. The saving is counted up
+    /// to `wanted`.
     fn saved(&self, position: u32, stub: &Message, wanted: u64) -> Result<(u64, u64), Error> {
         let stub = self.meter().message(stub, TurnPosition::Past, u64::MAX)?.in_full();
         let limit = stub.saturating_add(wanted);
@@ -89,13 +93,14 @@ impl Costs<'_> {
         )
     }
 
-    /// Without the documents and state of earlier turns, where any of them stand (rule S10).
+    /// Returns a rendering without the documents and state of earlier turns. Returns `None` if there are none
+    /// (rule S10).
     pub(crate) fn releasing_earlier_turns(&self) -> Option<ToolResultRendering> {
         let candidates = self.candidates();
         candidates.retained().release_before(candidates.log.live_question()?, self.rendering())
     }
 
-    /// Without any document or state that stands where it was sent.
+    /// Returns a rendering without any retained document or state. Returns `None` if there is none.
     pub(crate) fn releasing_everything(&self) -> Option<ToolResultRendering> {
         let candidates = self.candidates();
         let all = candidates.log.turns().messages();
@@ -104,16 +109,20 @@ impl Costs<'_> {
             .release_before(candidates.retained().unanswered().unwrap_or(all), self.rendering())
     }
 
-    /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more
-    /// than `total`: all to the same length, the longest that fits. Nothing, where there is none or even the
-    /// shortest is too long.
+    /// Returns a rendering that clips the results of the open exchange so that a minimum of `least` tokens
+    /// fits into `total`.
+    ///
+    /// All results are clipped to the same length, the longest that fits. Returns `None` if there is no
+    /// result to clip, or if even the shortest clips do not fit.
     pub(crate) fn clipped(&self, least: u64, total: u64) -> Result<Option<ToolResultRendering>, Error> {
         let Some(open) = self.clippable() else { return Ok(None) };
+        // Only the open exchange becomes shorter, so it gets the rest of the total.
         let others = least.saturating_sub(self.whole(CandidateId::Exchange(open))?);
         let Some(room) = total.checked_sub(others) else { return Ok(None) };
         let texts = self.texts_of(open);
         let longest = texts.iter().flat_map(|(_, parts)| parts).filter_map(text_of).map(str::len).max();
         let longest = longest.unwrap_or_default();
+        // Binary search for the longest clips that fit. Each step counts the open exchange once.
         let mut best = None;
         let (mut low, mut high) = (LEAST_KEPT, longest);
         while low <= high {
@@ -124,14 +133,15 @@ impl Costs<'_> {
                 best = Some(tried);
                 low = middle + 1;
             } else {
+                // `middle` is at least `LEAST_KEPT`, so this does not wrap.
                 high = middle - 1;
             }
         }
         Ok(best)
     }
 
-    /// Returns the tokens that the shortest clips would save of the minimum: a budget that is smaller by as
-    /// much would do.
+    /// Returns the tokens of the minimum that the shortest clips would save. The minimum would fit a budget
+    /// smaller by this amount.
     pub(crate) fn clips_could_save(&self) -> Result<u64, Error> {
         let Some(open) = self.clippable() else { return Ok(0) };
         let shortest = self.with(self.clipped_to(&self.texts_of(open), LEAST_KEPT));
@@ -139,7 +149,7 @@ impl Costs<'_> {
         Ok(self.whole(id)?.saturating_sub(shortest.whole(id)?))
     }
 
-    /// The exchange whose results may be clipped and are not.
+    /// Returns the exchange whose results may be clipped and are not clipped yet.
     fn clippable(&self) -> Option<ExchangeIndex> {
         let (candidates, results) = (self.candidates(), self.rendering());
         let clips = candidates.config.conversation.tool_results == ToolResults::Clip;
@@ -149,12 +159,13 @@ impl Costs<'_> {
         candidates.open.filter(required).filter(|_| clips && results.clipped.is_empty())
     }
 
-    /// The texts of the results of an exchange.
+    /// Returns the positions of the results of an exchange, each with the parts that can be clipped.
     fn texts_of(&self, exchange: ExchangeIndex) -> Vec<(u32, Vec<Part>)> {
         let answers = self.candidates().log.turns().exchange(exchange).answers.iter().flatten();
         answers.map(|at| (*at, clippable_parts(self.candidates().log.message(*at)))).collect()
     }
 
+    /// Returns this rendering with each of these results clipped to `bytes` bytes.
     fn clipped_to(&self, texts: &[(u32, Vec<Part>)], bytes: usize) -> ToolResultRendering {
         let log = self.candidates().log;
         let clip = |(at, parts): &(u32, Vec<Part>)| {
@@ -163,13 +174,14 @@ impl Costs<'_> {
         ToolResultRendering { clipped: texts.iter().filter_map(clip).collect(), ..self.rendering().clone() }
     }
 
+    /// Creates the costs of the same candidates for another rendering.
     fn with(&self, rendering: ToolResultRendering) -> Self {
         Self::new(self.candidates(), self.meter(), rendering)
     }
 }
 
-/// The position of the oldest of the newest `keep` results, and never past the open exchange; `first` where
-/// there are fewer from there on.
+/// Returns the position of the oldest among the newest `keep` results, at most that of the open exchange.
+/// Returns `first` if there are fewer results from there on.
 fn newest_boundary(candidates: &Candidates<'_>, keep: u64, first: u32) -> u32 {
     let messages = candidates.log.turns().messages();
     let open = candidates.open.map_or(messages, |open| candidates.log.turns().exchange(open).at);
@@ -187,12 +199,13 @@ fn newest_boundary(candidates: &Candidates<'_>, keep: u64, first: u32) -> u32 {
     first
 }
 
+/// Checks if a message is a tool result of an exchange.
 fn is_answer(candidates: &Candidates<'_>, position: u32) -> bool {
     candidates.log.message(position).role() == Role::Tool && answered_exchange(candidates, position).is_some()
 }
 
-/// Returns the parts of a tool result whose texts are cut if it is clipped: each text among media by itself,
-/// otherwise all texts as one.
+/// Returns the parts of a tool result that are clipped. If it has media, each text is clipped by itself;
+/// otherwise all texts are one.
 fn clippable_parts(message: &Message) -> Vec<Part> {
     if message.may_have_media() {
         return message.as_parts();
@@ -201,7 +214,7 @@ fn clippable_parts(message: &Message) -> Vec<Part> {
     vec![Part::Text(texts.join("\n"))]
 }
 
-/// Returns a tool result with texts of at most so many bytes. Returns `None` if none of them is longer.
+/// Returns a tool result with texts of at most `bytes` bytes. Returns `None` if none of its texts is longer.
 fn clipped_result(message: &Message, parts: &[Part], id: &ItemId, bytes: usize) -> Option<Message> {
     if !message.may_say_another_text() {
         return None;

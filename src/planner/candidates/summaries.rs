@@ -1,4 +1,8 @@
-//! The summaries that are sent instead of archived messages (rules C1, O1).
+//! Summaries that are sent in place of archived messages.
+//!
+//! - Input: the compactions of the conversation, and the target.
+//! - Output: the summaries that are sent, in prompt order.
+//! - Rules: C1, C11, O1.
 
 use super::Candidates;
 use crate::{
@@ -9,33 +13,33 @@ use crate::{
     provider::wording,
 };
 
-/// A summary that is sent instead of archived messages.
+/// A summary that is sent in place of archived messages.
 pub(super) struct Summary {
     id: ItemId,
     /// The number of its compaction.
     compaction: u32,
     message: Message,
-    /// Another provider made it: what is sent is a text in its place (rule C11).
+    /// True if another provider made it. A text is then sent in its place (rule C11).
     pub(super) foreign: bool,
-    /// Its order among the messages.
+    /// Its sort key among the messages.
     pub(super) order: (u32, u8, u32),
 }
 
 impl Candidates<'_> {
-    /// The summary with this number among those that are sent: its id, the number of its compaction, and
-    /// what is sent for it.
+    /// Returns the summary with this number among those that are sent: its id, the number of its compaction,
+    /// and its message.
     pub(crate) fn summary(&self, at: u32) -> (&ItemId, u32, &Message) {
         let Summary { id, compaction, message, .. } = &self.summaries[at as usize];
         (id, *compaction, message)
     }
 
-    /// Returns the message that is sent for the compaction of this number.
+    /// Returns the message of the compaction with this number.
     pub(crate) fn summary_message(&self, number: u32) -> Message {
         let summary = self.summaries.iter().find(|summary| summary.compaction == number);
         summary.map_or_else(|| Message::user(""), |summary| summary.message.clone())
     }
 
-    /// Summaries that another provider made.
+    /// Returns the ids of summaries that another provider made.
     pub(crate) fn foreign_summaries(&self) -> impl Iterator<Item = &ItemId> {
         self.summaries.iter().filter(|summary| summary.foreign).map(|summary| &summary.id)
     }
@@ -47,7 +51,7 @@ impl Summary {
     }
 }
 
-/// The summaries in the order of the prompt.
+/// Finds the summaries that are sent, in prompt order.
 pub(super) fn find_summaries(log: &Conversation, target: &Target) -> Vec<Summary> {
     let summary = |placed: &ResolvedCompaction| {
         let record = log.compaction(placed.number)?;
@@ -68,12 +72,12 @@ fn reads(target: &Target, made: &ProviderSummary) -> bool {
     target.provider == made.provider && target.wire_format == Some(made.wire_format)
 }
 
-/// Returns the message that a target gets for a compaction.
+/// Returns the message of a compaction for a target.
 pub(crate) fn sent_to(target: &Target, record: &Compaction) -> Message {
     sent_for(record, record.provider_summary.as_ref().filter(|made| reads(target, made)))
 }
 
-/// Returns the message for a compaction: the provider's own items as they came, or the text of the summary.
+/// Returns the message of a compaction: the provider's own items as they came, or the text of the summary.
 pub(crate) fn sent_for(record: &Compaction, own: Option<&ProviderSummary>) -> Message {
     let Some(own) = own else {
         let text = record.summary.as_deref().unwrap_or_default();
@@ -83,7 +87,7 @@ pub(crate) fn sent_for(record: &Compaction, own: Option<&ProviderSummary>) -> Me
     Message::assistant("").with_parts(own.items.iter().map(part))
 }
 
-/// Checks if a compaction inside the live turn put its summary after the live question: then nothing is
+/// Checks if a compaction inside the live turn put its summary after the live question. Nothing is then
 /// merged into the question.
 pub(super) fn follow_the_question(summaries: &[Summary], log: &Conversation) -> bool {
     let question = log.live_question().map(|position| log.order_of(position));

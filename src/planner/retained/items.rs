@@ -1,5 +1,9 @@
-//! The texts of one request that are retained where they were sent, and those that are sent for the first
-//! time.
+//! Retained texts of one request, and texts that are sent for the first time.
+//!
+//! - Input: a request, and the texts that its conversation remembers as sent.
+//! - Output: [`RetainedItems`]: the retained texts before each message, and the documents and state that are
+//!   new.
+//! - Rules: S10, S11, S12, O5.
 
 use super::late::{self, LateAdditions};
 use crate::{
@@ -15,39 +19,39 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The retained texts of a request, each part of the question or exchange that it was sent before (rule S10).
+/// The retained texts of a request, each with the question or exchange that it was sent before (rule S10).
 ///
-/// A text that the request brings again and that is retained is no candidate: the prompt has it already.
+/// If the request repeats a retained text, that text is not a candidate: the prompt already contains it.
 #[derive(Debug)]
 pub(crate) struct RetainedItems<'a> {
     request: &'a PlanRequest<'a>,
     profile: TargetProfile,
-    /// The parts of the head that are sent at the end (rule S12).
+    /// Parts of the head that are sent at the end (rule S12).
     late: LateAdditions<'a>,
     /// True if texts are retained at all.
     is_on: bool,
-    /// Texts before this position are no longer sent.
+    /// Position before which texts are no longer sent.
     released_before: u32,
     /// True if new documents come last, because their question was sent without them.
     documents_come_last: bool,
     /// The costs of the retained texts of earlier questions (rule S11).
     upkeep: Option<RetentionCost>,
-    /// The live question, while nothing was answered to it: the texts that it was sent with are chosen again.
+    /// The live question, until it has a reply. The texts before it are selected again.
     unanswered: Option<u32>,
-    /// Documents that the request brings again, with the positions of the messages after them.
+    /// Documents that the request repeats, with the positions of the messages after them.
     documents: BTreeMap<ItemId, u32>,
-    /// Documents of the request that are not retained, but another one of their id was sent.
+    /// Ids of new documents of the request that have the id of a document sent before.
     new_documents: BTreeSet<ItemId>,
-    /// The places in the request of the documents that are not retained.
+    /// Indices in the request of the documents that are not retained.
     competing: Vec<usize>,
-    /// State that the request brings again, with the rows that hold it.
+    /// State that the request repeats, with the rows that hold it.
     state: BTreeMap<ItemId, ItemId>,
     /// State that is sent for the first time and retained from then on, by its row.
     new_state: BTreeMap<ItemId, NewState>,
 }
 
 impl<'a> RetainedItems<'a> {
-    /// Finds the retained texts of a request; texts are retained only if `is_on`.
+    /// Finds the retained texts of a request. If `is_on` is false, none are retained.
     pub(crate) fn new(
         request: &'a PlanRequest<'a>,
         target: &Target,
@@ -60,6 +64,7 @@ impl<'a> RetainedItems<'a> {
         let profile = *meter.profile();
         let live = log.live_question();
         let is_answered = log.live_turn().is_some_and(|turn| !log.turns().exchanges(turn).is_empty());
+        // The texts before that message were released too, so the boundary is the position after it.
         let released =
             sticky.released_through.and_then(|id| log.position_of(id)).map(|position| position + 1);
         let mut retained = Self {
@@ -77,7 +82,7 @@ impl<'a> RetainedItems<'a> {
             state: BTreeMap::new(),
             new_state: BTreeMap::new(),
         };
-        // A caller who keeps the anchor, and not the sent texts, brings the documents of the question again.
+        // A caller that keeps the anchor but not the sent texts supplies the documents of the question again.
         let brings_the_set = request.previous.is_some()
             && !sticky.rag.is_empty()
             && !sticky.rag.iter().any(|id| retained.documents_with_id(id).next().is_some());
@@ -91,18 +96,19 @@ impl<'a> RetainedItems<'a> {
         retained
     }
 
-    /// Matches the documents of the request with the retained ones: the others compete.
+    /// Matches the documents of the request with the retained ones. The others compete for tokens.
     fn match_documents(&mut self, meter: &Meter, again: &SentAgain) {
         let log = self.log();
         self.competing.reserve(self.request.rag.len());
         for (at, item) in self.request.rag.iter().enumerate() {
+            // Compared as sent, with delimiters: only an identical text is a repeat.
             let is_it = |(_, sent): &(u32, &SentText)| sent.text == meter.fenced(item);
             let place = self.documents_with_id(&item.id).find(is_it).map(|(place, _)| place);
             if let Some(place) = place.filter(|_| !again.documents.contains(&item.id)) {
                 self.documents.insert(item.id.clone(), place);
                 continue;
             }
-            // Rows of retained documents get other ids only if a new document has theirs.
+            // A retained document gets another row id only if a new document has its id.
             if self.is_on && log.sent_with().documents_with_id(&item.id).next().is_some() {
                 self.new_documents.insert(item.id.clone());
             }
@@ -134,12 +140,12 @@ impl<'a> RetainedItems<'a> {
         self.upkeep
     }
 
-    /// Returns the live question, while nothing was answered to it.
+    /// Returns the live question, until it has a reply.
     pub(crate) fn unanswered(&self) -> Option<u32> {
         self.unanswered
     }
 
-    /// Checks if the texts that were sent before a message are still sent.
+    /// Checks if the texts before a message are still sent.
     pub(crate) fn is_retained_at(&self, position: u32) -> bool {
         position >= self.released_before
             && self.unanswered != Some(position)
@@ -153,23 +159,23 @@ impl<'a> RetainedItems<'a> {
         self.is_on && position >= released_before && self.is_retained_at(position)
     }
 
-    /// Returns the retained documents of an id with their places, the newest first.
+    /// Returns the retained documents of an id with their places, newest first.
     fn documents_with_id<'l>(&'l self, id: &'l ItemId) -> impl Iterator<Item = (u32, &'l SentText)> {
         let places = self.log().sent_with().documents_with_id(id).filter(|_| self.is_on);
         places.filter(|(at, _)| self.is_retained_at(*at))
     }
 
-    /// Returns the places in the request of the documents that are not retained.
+    /// Returns the indices in the request of the documents that are not retained.
     pub(crate) fn competing_documents(&self) -> &[usize] {
         &self.competing
     }
 
-    /// Checks if the request brings something again that is retained.
+    /// Checks if the request repeats a retained text.
     pub(crate) fn has_repeats(&self) -> bool {
         !self.documents.is_empty() || !self.state.is_empty()
     }
 
-    /// Returns the position of the message after a document that the request brings again.
+    /// Returns the position of the message after a document that the request repeats.
     pub(crate) fn place_of_document(&self, id: &ItemId) -> Option<u32> {
         self.documents.get(id).copied()
     }
@@ -183,9 +189,10 @@ impl<'a> RetainedItems<'a> {
         }
     }
 
-    /// Returns the rows of the documents before a message. The newest document of an id has it as its row, a
-    /// document of the request before a retained one; older ones have the position of their message in it too
-    /// (rule O5).
+    /// Returns the row ids of the documents before a message.
+    ///
+    /// The newest document of an id keeps it as its row id, and a new document of the request is newer than a
+    /// retained one. The row id of an older document also contains the position of its message (rule O5).
     pub(crate) fn document_rows<'d>(
         &'d self,
         documents: &'d [SentText],
@@ -196,12 +203,14 @@ impl<'a> RetainedItems<'a> {
             let newer = places.take_while(|(other, _)| *other > at);
             let is_newest = !newer.into_iter().any(|(other, _)| self.is_retained_at(other))
                 && (!self.new_documents.contains(&sent.id) || self.documents.contains_key(&sent.id));
+            // Two documents before one message may share an id and differ in text.
             let same = documents[..nth].iter().filter(|other| other.id == sent.id).count();
             if same == 0 && is_newest { sent.id.clone() } else { sent.document_row(at, same) }
         })
     }
 
-    /// Returns the state entries that are sent before an exchange, by its first message, each with its row.
+    /// Returns the state entries that are sent before an exchange, each with its row id. `position` is the
+    /// first message of the exchange.
     pub(crate) fn state_before(&self, position: u32, released_before: u32) -> Vec<(ItemId, Message)> {
         let state = self.log().sent_with().state(position);
         let is_exchange = || matches!(self.log().turns().place_of(position), Place::Exchange(_));
@@ -211,8 +220,8 @@ impl<'a> RetainedItems<'a> {
         state.iter().filter_map(|sent| Some((sent.state_row(position), self.state_message(sent)?))).collect()
     }
 
-    /// Returns the message of a state entry as it was sent. Returns `None` if it belongs to the head now
-    /// (rule S12).
+    /// Returns the message of a state entry as it was sent. Returns `None` if its text is part of the head
+    /// now (rule S12).
     fn state_message(&self, sent: &SentText) -> Option<Message> {
         if sent.id.as_str() == TOOLS && !self.request.state.iter().any(|(id, _)| id.as_str() == TOOLS) {
             return self.late.has_tools(&sent.text).then(|| self.tools_message(&sent.text));
@@ -223,6 +232,7 @@ impl<'a> RetainedItems<'a> {
         Some(Message::user(&*sent.text))
     }
 
+    /// Returns the message that declares a remembered list of tools.
     fn tools_message(&self, text: &str) -> Message {
         let tools = late::remembered(text);
         render::added_tools(self.profile.wire_format(), &self.profile.tools(&tools))
@@ -239,8 +249,8 @@ impl<'a> RetainedItems<'a> {
         block.into_iter().chain(state.into_iter().map(|(_, message)| message)).collect()
     }
 
-    /// Returns the documents and the state before a message, for a request that has instructions and tools in
-    /// its head.
+    /// Returns the documents and the state before a message, for a request that has its instructions and
+    /// tools in the head.
     pub(crate) fn texts_before(&self, position: u32) -> (Vec<SentText>, Vec<SentText>) {
         let sent_with = self.log().sent_with();
         if !self.is_on || !self.is_retained_at(position) {
@@ -252,7 +262,7 @@ impl<'a> RetainedItems<'a> {
         (sent_with.documents(position).to_vec(), state)
     }
 
-    /// Checks if a system text is sent behind the head: it was already, or is from now on.
+    /// Checks if a system text is sent after the head: it was sent there before, or is from now on.
     pub(crate) fn is_late(&self, id: &ItemId, text: &str, again: &SentAgain) -> bool {
         let is_sent = || {
             let places = self.log().sent_with().state_with_id(id);
@@ -262,13 +272,13 @@ impl<'a> RetainedItems<'a> {
         self.late.is_late(id) && (self.late.takes_more || is_sent())
     }
 
-    /// Checks if state is retained: only where the target takes it at the end of a prompt.
+    /// Checks if state is retained. This needs a target that takes it at the end of a prompt.
     pub(crate) fn retains_state(&self) -> bool {
         self.is_on && self.profile.takes_state_last()
     }
 
-    /// Records a state entry of the request. Returns the message and row to send it in, or `None` if it is
-    /// retained already.
+    /// Records a state entry of the request. Returns its row and message, or `None` if it is retained
+    /// already.
     pub(crate) fn add_state(
         &mut self,
         id: &ItemId,
@@ -284,12 +294,14 @@ impl<'a> RetainedItems<'a> {
                 return None;
             }
         }
+        // State of the user role is remembered as it is sent; instructions and tools have a text of their
+        // own.
         let remembered = (message.role() != Role::User).then(|| text.to_owned());
         Some(self.retain_from_now_on(id, remembered, message))
     }
 
-    /// Records the system texts and tools that joined the head since its beginning was sent. Returns the
-    /// messages to send at the end, instructions first, each with its row.
+    /// Records the system texts and tools that joined the head after the beginning of the prompt was sent.
+    /// Returns the messages to send at the end, instructions first, each with its row.
     pub(crate) fn add_late(&mut self, again: &SentAgain) -> Vec<(ItemId, Message)> {
         let mut new = Vec::new();
         let log = self.log();
@@ -306,6 +318,7 @@ impl<'a> RetainedItems<'a> {
         let sent = sent.filter(|(row, text)| !again.state.contains(row) && self.late.has_tools(text));
         let (rows, texts): (Vec<ItemId>, Vec<&str>) = sent.unzip();
         let tools = self.late.new_tools(&self.profile, texts.into_iter());
+        // Lists of tools are recorded by row, because all of them have the same id.
         self.state.extend(rows.into_iter().map(|row| (row.clone(), row)));
         if let Some(text) = tools {
             let message = self.tools_message(&text);
@@ -314,7 +327,8 @@ impl<'a> RetainedItems<'a> {
         new
     }
 
-    /// Retains a text from this prompt on before the reply, whose position is the number of messages so far.
+    /// Retains a text from this prompt on. Its place is before the reply, whose position is the number of
+    /// messages so far.
     fn retain_from_now_on(
         &mut self,
         id: &ItemId,
@@ -326,7 +340,7 @@ impl<'a> RetainedItems<'a> {
         (row, message)
     }
 
-    /// Returns the state that is sent for the first time and retained from then on, by its rows.
+    /// Returns the state that is sent for the first time and retained from then on, by row.
     pub(crate) fn new_state(&self) -> &BTreeMap<ItemId, NewState> {
         &self.new_state
     }
@@ -336,11 +350,11 @@ impl<'a> RetainedItems<'a> {
         self.late.on_top(self.request.tools)
     }
 
-    /// Returns the retained texts that the request brings again and that have no row in a prompt.
+    /// Returns the retained texts that the request repeats and that have no row in a prompt.
     pub(crate) fn missing(&self, rows: &[PlannedItem]) -> SentAgain {
         let has_row =
             |id: &ItemId, is: fn(&PlannedItem) -> bool| rows.iter().any(|row| row.id == *id && is(row));
-        // Beside a newer document of its id, a document has another row (O5).
+        // A document has another row id if a newer one has its id (O5).
         let row_of = |id: &ItemId, at: u32| {
             let documents = self.log().sent_with().documents(at);
             let mut rows = documents.iter().zip(self.document_rows(documents, at));
@@ -388,7 +402,7 @@ impl<'a> RetainedItems<'a> {
     }
 }
 
-/// Returns documents that were sent as the text of one message.
+/// Builds the text of one message from documents as they were sent.
 pub(crate) fn document_block(documents: &[SentText]) -> String {
     let texts = documents.iter().map(|document| &*document.text);
     [wording::BLOCK_OPEN].into_iter().chain(texts).chain([wording::BLOCK_CLOSE]).collect()

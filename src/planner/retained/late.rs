@@ -1,8 +1,12 @@
-//! System texts and tools that joined the head of a conversation after it was first sent (rule S12).
+//! System texts and tools that joined the head of a conversation after it was first sent.
 //!
-//! The head stands before everything else: whatever changes there, the cache and all reasoning behind it are
-//! lost. So what is new goes to the end, where the target takes instructions and tools there, and stays there
-//! like state (S10).
+//! - Input: the request, and the last prompt.
+//! - Output: [`LateAdditions`]: the system texts and tools to send at the end.
+//! - Rules: S12, S10.
+//!
+//! The head of a prompt, its tools and system texts, comes before everything else. Any change there
+//! invalidates the cache and all reasoning after it. So additions are sent at the end, if the target takes
+//! instructions and tools there, and stay there like state.
 
 use crate::{
     item::ItemId,
@@ -16,17 +20,17 @@ use serde_json::Value;
 /// System texts and tools that joined the head of a conversation after it was first sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LateAdditions<'a> {
-    /// The prompt that this one goes on from.
+    /// The prompt that this one continues.
     last: Option<&'a [PromptPiece]>,
     /// The tools that are sent at the end.
     tools: &'a [Tool],
-    /// True if something can be sent at the end now: only behind the user's words or results do targets take
-    /// instructions.
+    /// True if something can be sent at the end now. Targets take instructions only after a user message or
+    /// tool results.
     pub(crate) takes_more: bool,
 }
 
 impl<'a> LateAdditions<'a> {
-    /// Finds the parts of the head that are sent at the end, if texts are retained.
+    /// Finds the parts of the head that are sent at the end. There are none unless texts are retained.
     pub(crate) fn new(
         request: &'a PlanRequest<'a>,
         target: &Target,
@@ -39,9 +43,10 @@ impl<'a> LateAdditions<'a> {
         if !is_on || !profile.takes_late_instructions() {
             return Self::default();
         }
-        // After a compaction or a rewind the prompt is another one anyway.
+        // After a compaction or a rewind, the beginning of the prompt changes anyway.
         let own = log.anchor().filter(|_| log.archive_events() == 0 || log.sent_since_the_record());
-        // Without a record of sent texts nothing would be retained.
+        // An anchor of the caller counts only if it is the conversation's own: otherwise the log has no
+        // record of the sent texts.
         let same = |own: &&Anchor| request.previous.as_ref().is_none_or(|given| given.prompt == own.prompt);
         let last = own.filter(same).filter(|last| last.target.as_ref().is_some_and(|of| of.is(target)));
         let last = last.and_then(|last| last.prompt.as_deref());
@@ -52,6 +57,7 @@ impl<'a> LateAdditions<'a> {
         let late = Self { last, tools: &request.tools[on_top..], takes_more };
         let id = ItemId::from(TOOLS);
         let sent = log.sent_with().state_with_id(&id).map(|(_, sent)| sent.text.as_str());
+        // If new tools cannot be sent at the end now, all tools are declared before the messages.
         match late.new_tools(profile, sent) {
             Some(_) if !takes_more => Self { tools: &[], ..late },
             _ => late,
@@ -68,14 +74,14 @@ impl<'a> LateAdditions<'a> {
         &tools[..tools.len() - self.tools.len()]
     }
 
-    /// Checks if all tools of a list that was sent with a message are still sent at the end.
+    /// Checks if all tools of a remembered list are still sent at the end.
     pub(crate) fn has_tools(&self, text: &str) -> bool {
         let sent: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
         !sent.is_empty() && sent.iter().all(|sent| self.tools.iter().any(|tool| *sent == stored(tool)))
     }
 
-    /// Returns the tools of the end that none of these lists has, as a list. Returns `None` if all of them
-    /// were sent.
+    /// Returns the tools at the end that none of the lists in `sent` contains, as a JSON list. Returns `None`
+    /// if all of them were sent.
     pub(crate) fn new_tools<'t>(
         &self,
         profile: &TargetProfile,
@@ -89,15 +95,17 @@ impl<'a> LateAdditions<'a> {
     }
 }
 
-/// Returns the number of tools that the last prompt began with: the longest beginning of the list with its
-/// hash, or all of them, because a changed tool cannot be sent as it was.
+/// Returns the number of tools that the last prompt began with: the longest beginning of the list with the
+/// hash of that prompt. Returns all of them if there is none, because a changed tool cannot be sent at the
+/// end.
 fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usize {
     let Some(declared) = last.first().filter(|piece| piece.id.as_str() == TOOLS) else {
-        // Anthropic wants one tool at least before the messages.
+        // Anthropic requires at least one tool before the messages.
         return if profile.wire_format() == WireFormat::OpenAiResponses { 0 } else { tools.len() };
     };
     let mut hash = ToolsHash::default();
     let mut on_top = None;
+    // The longest match counts: tools that the target does not take leave the hash unchanged.
     for (at, tool) in tools.iter().enumerate() {
         if profile.takes_tool(tool) {
             hash.add(&profile.tool(tool));
@@ -119,7 +127,7 @@ fn stored(tool: &Tool) -> Value {
     stored
 }
 
-/// Returns the tools of a remembered list.
+/// Parses the tools of a remembered list.
 pub(crate) fn remembered(text: &str) -> Vec<Tool> {
     let stored: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
     let tool = |stored: Value| {

@@ -1,8 +1,8 @@
-//! Texts that are retained at the places where they were first sent: documents, state, late instructions and
-//! tools.
+//! Texts that stay where they were first sent: documents, state, late instructions and tools.
 //!
-//! Input: the request, the texts that the log remembers as sent, the last prompt. Output: the retained texts
-//! before each message, the texts that are new, and the ones that leave. Rules: S10, S11, S12.
+//! - Input: the request, the texts that the log remembers as sent, and the last prompt.
+//! - Output: the retained texts before each message, the new texts, and the texts that leave.
+//! - Rules: S10, S11, S12.
 
 mod cost;
 mod late;

@@ -1,8 +1,10 @@
-//! Documents by rank, each whole or not at all; while the live question is the same, those of the last
-//! prompt.
+//! Selection of documents by rank, each as a whole or not at all.
 //!
-//! Input: the documents that compete, in the order of rule S8, and a room. Output: included documents, and
-//! the reasons of the others. Rules: S8 (order), S9 (policies), S5 (the set of the last prompt).
+//! - Input: the competing documents in the order of rule S8, and a room.
+//! - Output: the included documents, and the reasons of the others.
+//! - Rules: S8 (order), S9 (policies), S5 (the set of the last prompt), S10 (limit of one question).
+//!
+//! While the live question stays the same, the documents of the last prompt (the set) come first.
 
 use super::{Room, Selection, Selector, Walker, left_of};
 use crate::{
@@ -19,9 +21,11 @@ use crate::{
 use std::{collections::BTreeMap, ops::Range};
 
 impl<W: Walker> Selector<'_, W> {
-    /// Makes the first offer, of the section's own budget. The documents of the last prompt are included if
-    /// all of them fit. Otherwise they are cut from the end and in bulk: down to the section's `share`, which
-    /// it has however much the other sections come to need, so that the next prompt need not cut again.
+    /// Makes the first offer: the section's own budget.
+    ///
+    /// The documents of the last prompt are included if all of them fit. Otherwise they are cut from the end
+    /// at once, down to the section's share. The share does not depend on the demands of other sections, so
+    /// the next prompt does not have to cut again.
     pub(super) fn offer_budget_to_documents(
         &self,
         budgets: &Budgets,
@@ -41,9 +45,9 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Offers a room to every document that policy lets in, or to those of the last prompt. Replaces the
-    /// reasons of excluded documents. After the documents of the last prompt, others may fill up `share`
-    /// tokens.
+    /// Offers a room to all documents that no policy excludes, or to those of the last prompt. Replaces the
+    /// reasons of excluded documents. After the documents of the last prompt, others may fill the documents'
+    /// `share` (in tokens).
     pub(super) fn offer_to_documents(
         &self,
         room: Room,
@@ -67,7 +71,8 @@ impl<W: Walker> Selector<'_, W> {
             return self.fill_up_the_share(room.at_most(left, BudgetVariable::FullDocumentShare), chosen);
         }
         if all || !is_included {
-            // If none of it is included yet, as many as fit from the front, or no set at all.
+            // If no document of the set is included yet, include as many as fit from the front. If none fits,
+            // give up the set.
             chosen.gave_up_the_set = set.fitting.is_empty() && !is_included;
             set.include_the_set(self.index, chosen);
         } else {
@@ -76,7 +81,7 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Lets other documents join after those of the last prompt, by rank, while all documents take at most
+    /// Includes other documents by rank after those of the last prompt, while all documents take at most
     /// their share.
     fn fill_up_the_share(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
         let offer = self.offer_by_rank(room, self.config.rag.fill, self.index.document_slots(), chosen)?;
@@ -84,7 +89,7 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Offers a room to the documents of the last prompt, `kept` ranks, from the front.
+    /// Offers a room to the documents of the last prompt, which are the first `kept` ranks, from the front.
     fn offer_to_the_set(&self, kept: u32, room: Room, chosen: &Selection<W>) -> Result<Offer, Error> {
         let Range { start, end } = self.index.document_slots();
         let of_the_set = Slot::each(start..end).take_while(|slot| self.index.rank_at(*slot).number() < kept);
@@ -92,7 +97,7 @@ impl<W: Walker> Selector<'_, W> {
         self.offer_by_rank(room, RagFill::Prefix, slots, chosen)
     }
 
-    /// Offers a room to the documents at these slots that are not included, by rank.
+    /// Offers a room to the documents at these slots that are not included yet, by rank.
     fn offer_by_rank(
         &self,
         room: Room,
@@ -102,6 +107,7 @@ impl<W: Walker> Selector<'_, W> {
     ) -> Result<Offer, Error> {
         let mut offer = Offer::new(room);
         let rules = &self.config.rag;
+        // Documents of earlier offers count towards the limits. Without limits they are not counted here.
         if rules.max_items.is_some() || rules.max_source_tokens.is_some() {
             for slot in chosen.included.documents.iter() {
                 let rank = self.index.rank_at(slot);
@@ -124,6 +130,7 @@ impl<W: Walker> Selector<'_, W> {
                 offer.count(origin, tokens);
                 offer.fitting.push((slot, tokens));
             } else {
+                // `Prefix` stops here, so that a larger budget never loses a document (S8).
                 is_stopped = fill == RagFill::Prefix;
                 let limited_by = room.limited_by(LimitedBy::Size);
                 offer.excluded.push((rank, ExcludedReason::Budget { room: left, limited_by }));
@@ -132,7 +139,7 @@ impl<W: Walker> Selector<'_, W> {
         Ok(offer)
     }
 
-    /// Returns the policy that excludes a document beside those that are included (rule S9).
+    /// Returns the policy that excludes a document because of the documents already included (rule S9).
     fn policy_against(
         &self,
         id: CandidateId,
@@ -153,9 +160,9 @@ impl<W: Walker> Selector<'_, W> {
     }
 }
 
-/// One offer to documents, and the decisions about them.
+/// One offer to documents, and the decisions on them.
 struct Offer {
-    /// Tokens left.
+    /// Tokens left of the offer.
     left: u64,
     /// The number of included documents.
     items: u64,
@@ -172,6 +179,7 @@ impl Offer {
         Self { left: room.tokens(), items: 0, origins: BTreeMap::new(), fitting, excluded }
     }
 
+    /// Counts an included document towards the limits of items and origins.
     fn count(&mut self, origin: Option<u32>, tokens: u64) {
         self.items += 1;
         if let Some(origin) = origin {
@@ -179,7 +187,7 @@ impl Offer {
         }
     }
 
-    /// Checks if all documents fit that policy lets in.
+    /// Checks if all documents fit that no policy excludes.
     fn has_room_for_all(&self) -> bool {
         !self.excluded.iter().any(|(_, reason)| matches!(reason, ExcludedReason::Budget { .. }))
     }
@@ -192,7 +200,8 @@ impl Offer {
         chosen.reasons.documents = self.excluded;
     }
 
-    /// Includes the documents that fit beside those of the last prompt; these hold back all others.
+    /// Includes the documents that fit, in addition to those of the last prompt. All others are held back by
+    /// these.
     fn include_the_set<W: Walker>(self, index: &CandidateIndex<'_>, chosen: &mut Selection<W>) {
         for (slot, tokens) in self.fitting {
             chosen.included.keep_document(slot, tokens);
@@ -201,7 +210,8 @@ impl Offer {
     }
 }
 
-/// Records that included documents hold back the others, unless a policy is among the reasons of `excluded`.
+/// Records that the included documents hold back the others. A policy in `excluded` takes precedence as the
+/// reason.
 fn hold_the_others<W: Walker>(
     index: &CandidateIndex<'_>,
     left: u64,
@@ -216,6 +226,7 @@ fn hold_the_others<W: Walker>(
     reasons.documents.clear();
     reasons.documents.extend(others.map(|slot| {
         let rank = index.rank_at(slot);
+        // Both lists ascend by rank, so one pass over them is enough.
         let policy = by_policy.next_if(|(other, _)| *other == rank);
         policy.unwrap_or_else(|| (rank, held.clone()))
     }));

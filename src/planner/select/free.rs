@@ -1,8 +1,8 @@
 //! The tokens that are free for a section.
 //!
-//! Input: the selection so far, and the available tokens. Output: the [`Room`] of a section. Rules: B6 (free
-//! tokens), S2 (limit of pins), S10 (limit of one question), O1 (state that is merged into the question),
-//! caps of sections.
+//! - Input: the selection so far, and the available tokens.
+//! - Output: the [`Room`] of a section.
+//! - Rules: B6 (free tokens), S2 (limit of pins), S10 (limit of one question), O1 (merged state), B4 (caps).
 
 use super::{Room, Selection, Selector, Walker};
 use crate::{
@@ -16,9 +16,9 @@ use crate::{
 };
 
 impl<W: Walker> Selector<'_, W> {
-    /// Returns the room of pins before the sections divide the rest (rule S2): all that the minimum leaves,
-    /// at most their limit, to which pins that are never dropped count. Tokens that merging state saves are
-    /// not offered.
+    /// Returns the room of pins before the sections divide the rest (rule S2): all tokens that the minimum
+    /// leaves, up to the limit of pins. Undroppable pins count towards that limit. Tokens that merging state
+    /// saves are not offered.
     pub(super) fn room_for_pins(&self, available: &Available, chosen: &Selection<W>) -> Result<Room, Error> {
         let limit = available.for_pins(self.config.sections.pins_limit);
         let mut undroppable = 0u64;
@@ -31,13 +31,13 @@ impl<W: Walker> Selector<'_, W> {
         Ok(room.under_cap(under_cap(Section::SystemPinned, available, chosen)))
     }
 
-    /// Returns the tokens that a document may take of all that is free in the end.
+    /// Returns the tokens that documents may still take at the end of selection.
     pub(crate) fn left_for_documents(&self, available: &Available, chosen: &Selection<W>) -> u64 {
         self.room_for_documents(self.free(Section::Rag, available, chosen), available, chosen).tokens()
     }
 
-    /// Limits a room of documents to what the documents of one question may take, if they stay with it (rule
-    /// S10). `available` is the amount that was divided.
+    /// Limits a room of documents to the limit of one question, if documents stay with it (rule S10).
+    /// `available` are the tokens that were divided.
     pub(super) fn room_for_documents(
         &self,
         room: Room,
@@ -52,8 +52,9 @@ impl<W: Walker> Selector<'_, W> {
         room.at_most(left, BudgetVariable::QuestionLimit)
     }
 
-    /// Returns the room of a section in all that is free (rule B6).
+    /// Returns the room of a section in all free tokens (rule B6).
     pub(super) fn free(&self, section: Section, available: &Available, chosen: &Selection<W>) -> Room {
+        // The first document also pays for the wrapper around documents.
         let opens_block = section == Section::Rag && !chosen.has_documents();
         let block = chosen.has_documents() || available.reserves_block || opens_block;
         let left = available.free(chosen.included.used(), block);
@@ -79,10 +80,10 @@ pub(crate) fn saved_by_merging<W: Walker>(
     if available.merge > 0 && merges_state(index, chosen) { available.merge } else { 0 }
 }
 
-/// Up to so many exchanges are looked up one by one.
+/// Maximum number of exchanges that are looked up one by one.
 const FEW: u32 = 64;
 
-/// Checks if state is merged into the live question: it is while nothing follows the question (rule O1).
+/// Checks if state is merged into the live question, which needs that nothing follows the question (rule O1).
 pub(crate) fn merges_state<W: Walker>(index: &CandidateIndex<'_>, chosen: &Selection<W>) -> bool {
     let documents_follow = index.documents_come_last && chosen.has_documents();
     let Some(exchanges) = index
@@ -95,6 +96,7 @@ pub(crate) fn merges_state<W: Walker>(index: &CandidateIndex<'_>, chosen: &Selec
     if count <= FEW {
         return !ExchangeIndex::each(exchanges).any(|at| chosen.has(CandidateId::Exchange(at)));
     }
+    // With many exchanges it is faster to go through the included ones, whose number the budget limits.
     let follows = |id: CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(&at));
     !chosen.included.ids().any(follows) && !W::has_walked_any(&chosen.included.shared, &exchanges)
 }

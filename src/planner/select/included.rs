@@ -1,7 +1,10 @@
-//! Included candidates.
+//! Included candidates, and the tokens that each section pays for them.
 //!
-//! Input: candidates as the rules let them in, each with its section, reason and tokens. Output: membership,
-//! order and the tokens that each section pays. Rules: nothing that is included is excluded again.
+//! - Input: candidates as the rules include them, each with its section, reason and tokens.
+//! - Output: membership, order, and the sum of each section.
+//! - Rules: none of its own.
+//!
+//! Invariant: a candidate that is included is never excluded again.
 
 use super::{Kept, OneBudget, SlotSet, Walker};
 use crate::{
@@ -10,17 +13,17 @@ use crate::{
     planner::candidates::{CandidateId, CandidateIndex, CandidateMap, Slot},
 };
 
-/// The candidates that are included, and the tokens that they take.
+/// The included candidates, and the tokens that they take.
 pub(crate) struct Included<W: Walker = OneBudget> {
-    /// In the order in which they were included.
+    /// Single candidates in the order in which they were included.
     each: Vec<(CandidateId, Kept)>,
-    /// The place of each among them.
+    /// The index of each candidate in `each`.
     places: CandidateMap<u32>,
-    /// Documents, by their slots among those that compete.
+    /// Documents, by their slots among the competing ones.
     pub(crate) documents: SlotSet,
     /// Tokens by section.
     used: [u64; 3],
-    /// Items that the walker included in a form of its own; some may be among `each` too.
+    /// Items that the walker included in a form of its own. Some of them may be in `each` too.
     pub(crate) shared: W::Shared,
 }
 
@@ -29,7 +32,7 @@ impl<W: Walker> Included<W> {
         Self { places: CandidateMap::for_candidates(index), ..Self::empty() }
     }
 
-    /// Builds one for no candidates of a conversation.
+    /// Creates an empty set for no particular conversation.
     pub(crate) fn empty() -> Self {
         Self {
             each: Vec::new(),
@@ -40,39 +43,42 @@ impl<W: Walker> Included<W> {
         }
     }
 
-    /// Converts to the form of another walker, whose shared form holds nothing yet.
+    /// Converts to the form of another walker, whose shared form is empty.
     pub(crate) fn for_walker<V: Walker>(self) -> Included<V> {
         let Self { each, places, documents, used, .. } = self;
         Included { each, places, documents, used, shared: V::Shared::default() }
     }
 
-    /// Includes a candidate, and pays for it if it was not included before.
+    /// Includes a candidate. Adds its tokens to its section if it was not included before.
     pub(super) fn keep(&mut self, id: CandidateId, kept: Kept, tokens: u64) {
         if self.insert(id, kept) {
             self.pay(kept.section, tokens);
         }
     }
 
-    /// Includes what a walk found, none of which is included yet.
+    /// Includes the candidates that a walk found. None of them may be included yet.
     pub(super) fn keep_walked(&mut self, new: &[(CandidateId, u64)]) {
         self.insert_walked(new.iter().map(|(id, _)| *id));
         self.pay(Section::Conversation, new.iter().fold(0, |sum, (_, tokens)| sum.saturating_add(*tokens)));
     }
 
+    /// Includes a document. Adds its tokens if it was not included before.
     pub(super) fn keep_document(&mut self, slot: Slot, tokens: u64) {
         if self.documents.insert(slot) {
             self.pay(Section::Rag, tokens);
         }
     }
 
+    /// Adds tokens to the sum of a section.
     pub(crate) fn pay(&mut self, section: Section, tokens: u64) {
         let used = &mut self.used[section as usize];
         *used = used.saturating_add(tokens);
     }
 
-    /// Includes a candidate without paying for it. Returns true if it was not among the single ones before.
+    /// Includes a candidate without adding its tokens. Returns true if it is new in `each`.
     pub(crate) fn insert(&mut self, id: CandidateId, kept: Kept) -> bool {
         let place = self.each.len() as u32;
+        // One lookup in the common case of a new candidate; only a known one is written back.
         match self.places.insert(id, place) {
             None => self.each.push((id, kept)),
             Some(before) => {
@@ -83,7 +89,7 @@ impl<W: Walker> Included<W> {
         self.each.len() as u32 > place
     }
 
-    /// Includes what a walk found without paying for it.
+    /// Includes the candidates that a walk found, without adding their tokens.
     pub(crate) fn insert_walked(&mut self, ids: impl ExactSizeIterator<Item = CandidateId>) {
         self.each.reserve(ids.len());
         for id in ids {
@@ -96,23 +102,23 @@ impl<W: Walker> Included<W> {
         self.used[section as usize]
     }
 
-    /// Returns the tokens of everything that is included, without what surrounds it.
+    /// Returns the tokens of everything that is included, without the wrapper around documents.
     pub(crate) fn used(&self) -> i128 {
         self.used.iter().map(|used| i128::from(*used)).sum()
     }
 
-    /// Counts the candidates, documents among them; one in both forms counts twice.
+    /// Counts the included candidates with documents. A candidate in both forms counts twice.
     pub(super) fn count(&self) -> usize {
         self.len() + self.documents.len() + W::count(&self.shared)
     }
 
-    /// Counts the candidates that were included one by one, documents apart.
+    /// Returns the number of candidates that were included one by one, without documents.
     pub(crate) fn len(&self) -> usize {
         self.each.len()
     }
 
-    /// Returns the candidates that were included one by one, documents apart, in that order: mostly from the
-    /// newest to the oldest.
+    /// Returns the candidates that were included one by one, without documents, in the order of inclusion.
+    /// Most of them run from the newest to the oldest.
     pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = CandidateId> {
         self.each.iter().map(|(id, _)| *id)
     }
@@ -138,7 +144,11 @@ impl<W: Walker> Included<W> {
         single.or_else(|| W::find(&self.shared, id))
     }
 
-    /// Returns the section and reason of a candidate that is included.
+    /// Returns the section and reason of an included candidate.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the candidate is not included.
     pub(crate) fn get(&self, id: CandidateId) -> Kept {
         match self.find(id) {
             Some(kept) => kept,

@@ -1,19 +1,22 @@
-//! Selection: the candidates that are included, for one budget.
+//! Selection of the candidates that are included, for one budget.
 //!
-//! Input: the candidates by id, order and cost ([`CandidateIndex`], [`Costs`]), and the budgets of the
-//! sections. Output: a [`Selection`]. Rules: S2 to S5, S8, S9, B6.
+//! - Input: candidates by id, order and cost ([`CandidateIndex`], [`Costs`]), and the budgets of the
+//!   sections.
+//! - Output: a [`Selection`].
+//! - Rules: S2 to S5, S8, S9, B6.
 //!
 //! Selection is greedy, in a fixed order: the minimum, then pins, then the conversation from its newest turn
-//! back, then documents by rank. Pins are offered all that the minimum leaves, up to their limit (rule S2);
-//! only then is the rest divided, and each section offered its own budget. The tokens that are still free are
-//! then offered once more in the same order, as often as that includes something (rule B6), because the rest
-//! of one section may be enough for an item of another one. Nothing that is included is excluded again.
+//! back, then documents by rank. Pins are offered all tokens that the minimum leaves, up to their limit (S2).
+//! Then the rest is divided, and each section is offered its own budget.
 //!
-//! Two rules keep prompts alike from one call to the next (rule S5): the window of the conversation starts at
-//! the same message as the last one while it fits, and is cut to a low mark when it does not; documents stay
-//! while the question is the same.
+//! Tokens that are still free are offered again in the same order, as long as that includes something (B6):
+//! the rest of one section may be enough for an item of another one. An included candidate is never excluded
+//! again.
 //!
-//! No candidate here holds a text, so no decision can rest on one. A [`Walker`] hears every comparison.
+//! Two rules keep each prompt similar to the last one (S5). The window of the conversation starts at the same
+//! message while it fits, and is cut to a low mark otherwise. Documents stay while the question is the same.
+//!
+//! No candidate here holds a text, so no decision can depend on one. A [`Walker`] receives every comparison.
 
 use crate::{
     config::Config,
@@ -51,13 +54,14 @@ pub(crate) struct Selection<W: Walker = OneBudget> {
     pub(crate) included: Included<W>,
     pub(crate) reasons: ExclusionReasons,
     pub(crate) window: WindowState,
-    /// True if none of the documents kept from the last prompt fits: they have to be ranked again.
+    /// True if none of the documents kept from the last prompt fits, so that all documents must be ranked
+    /// again.
     pub(crate) gave_up_the_set: bool,
-    /// The most tokens that documents were offered while none was included.
+    /// The largest offer to documents, in tokens, while none was included.
     pub(crate) offered_to_documents: u64,
 }
 
-/// The section that pays for an included candidate, and the reason.
+/// The section that pays for an included candidate, and the reason to include it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept {
     pub(crate) section: Section,
@@ -72,20 +76,20 @@ impl Kept {
     pub(crate) const PINNED: Self = Self { section: Section::SystemPinned, reason: IncludedReason::Pinned };
 }
 
-/// The reasons of excluded candidates.
+/// Reasons of excluded candidates.
 #[derive(Debug, Default)]
 pub(crate) struct ExclusionReasons {
-    /// Messages and exchanges that the walk examined and that can never be sent as they are.
+    /// Examined messages and exchanges that can never be sent as they are.
     pub(crate) ineligible: BTreeMap<CandidateId, ExcludedReason>,
     /// Pins that did not fit.
     pub(crate) pins: BTreeMap<CandidateId, ExcludedReason>,
-    /// Pins that did not fit when they came before everything else (rule S2).
+    /// Pins that did not fit before the sections were divided (rule S2).
     pins_first: BTreeMap<CandidateId, ExcludedReason>,
-    /// Pins among them that are excluded with the user message of their turn, because that has expired.
+    /// Pins that did not fit, and are excluded together with the expired user message of their turn.
     pub(crate) fallen_pins: BTreeMap<CandidateId, ExcludedReason>,
-    /// Documents that compete, in ascending order.
+    /// Excluded competing documents, ascending by rank.
     documents: Vec<(Rank, ExcludedReason)>,
-    /// The reason for everything older than the point where the walk stopped.
+    /// The reason for everything older than the point at which the walk stopped.
     pub(crate) before_window: Option<ExcludedReason>,
 }
 
@@ -93,43 +97,43 @@ pub(crate) struct ExclusionReasons {
 #[derive(Debug, Default)]
 pub(crate) struct WindowState {
     pub(crate) found: Window,
-    /// The oldest candidate in it.
+    /// The oldest candidate of the window.
     pub(crate) start: Option<CandidateId>,
-    /// The oldest turn from which on everything that can be sent is included: a later walk continues before
-    /// it.
+    /// The oldest turn that the walk has completed: everything from it on that can be sent is included. A
+    /// later walk continues before it.
     walked_to: Option<TurnIndex>,
-    /// Pins that the window counts on without paying for them.
+    /// Pins inside the window that the conversation does not pay for, because free tokens may include them.
     awaited: Vec<CandidateId>,
 }
 
-/// The way in which a window was found (rule S5).
+/// The origin of a window (rule S5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Window {
-    /// As much as fits: there was no window before it, or none that still holds.
+    /// As much of the conversation as fits: there is no last window to continue.
     #[default]
     Fresh,
-    /// It starts at the same message as the last one.
+    /// The window starts at the same message as the last one.
     Sticky,
-    /// It no longer fitted, and was cut.
+    /// The last window no longer fitted, and was cut.
     Cut {
-        /// The budget of the conversation; tokens.
+        /// The budget of the conversation in tokens.
         budget: u64,
-        /// The low mark; tokens.
+        /// The low mark in tokens.
         low: u64,
     },
 }
 
-/// Pins of the last prompt's window that do not fit their own budget.
+/// Payment for pins of the last window that do not fit their own budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pins {
-    /// They may fit into what is free, and the window counts on that.
+    /// They may fit into free tokens, and the window relies on that.
     Awaited,
-    /// The conversation pays for them, as for the ordinary messages that they are otherwise.
+    /// The conversation pays for them, as for ordinary messages.
     Paid,
 }
 
 impl ExclusionReasons {
-    /// Returns the reason of a document that competes and is excluded.
+    /// Returns the reason of a competing document that is excluded.
     pub(crate) fn of_document(&self, rank: Rank) -> Option<&ExcludedReason> {
         let at = self.documents.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
         Some(&self.documents[at].1)
@@ -152,7 +156,7 @@ impl<W: Walker> Selection<W> {
         self.included.has(id)
     }
 
-    /// Checks if a document is included, so that the block around documents is sent.
+    /// Checks if a document is included, so that the wrapper around documents is sent.
     pub(crate) fn has_documents(&self) -> bool {
         !self.included.documents.is_empty()
     }
@@ -168,12 +172,13 @@ pub(crate) struct Selector<'p, W> {
 }
 
 impl<W: Walker> Selector<'_, W> {
-    /// Divides the available tokens among the sections. Includes the pins that come first, or the minimum
-    /// alone if it exceeds the tokens (rules S2, B4, B5, S6). `adjust` changes the demands of the sections.
+    /// Divides the available tokens among the sections, and includes the pins that come first (rules S2, B4,
+    /// B5). If the minimum exceeds the available tokens, includes the minimum alone (rule S6). `adjust`
+    /// changes the demands of the sections.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn divide(
         &self,
         available: Available,
@@ -189,11 +194,11 @@ impl<W: Walker> Selector<'_, W> {
         Ok((demands.divide(available, pins, merges, self.config, report), chosen))
     }
 
-    /// Includes the minimum, and pays for it.
+    /// Returns a selection of the minimum alone, which its sections pay for.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn minimum(&self) -> Result<Selection<W>, Error> {
         let mut chosen = Selection::new(self.index);
         for (id, section, reason) in self.index.minimum() {
@@ -202,29 +207,32 @@ impl<W: Walker> Selector<'_, W> {
         Ok(chosen)
     }
 
-    /// Includes the minimum and the pins that come before the sections divide the rest (rule S2). Returns the
-    /// selection, and the tokens that those pins take.
+    /// Includes the minimum, and then the pins that are tried before the remaining tokens are divided among
+    /// the sections (rule S2). Returns the selection, and the tokens of those pins.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn pins_first(&self, available: &Available) -> Result<(Selection<W>, u64), Error> {
         let mut chosen = self.minimum()?;
         let before = chosen.included.used_by(Section::SystemPinned);
         self.offer_to_pins(self.room_for_pins(available, &chosen)?, &mut chosen)?;
+        // Later offers replace the reasons of pins, and the report needs those of the first offer too.
         chosen.reasons.pins_first = std::mem::take(&mut chosen.reasons.pins);
         let tokens = chosen.included.used_by(Section::SystemPinned) - before;
         Ok((chosen, tokens))
     }
 
-    /// Continues a selection of the minimum and the first pins up to its window: the pins that fit their
-    /// section's budget, then the last prompt's window while it fits, or as much of the conversation as fits.
-    /// Returns shorter tool results if they are to be tried instead: those of the open exchange if the
-    /// minimum does not fit, old ones if the window does not (rule S7).
+    /// Continues a selection of the minimum and the first pins: adds further pins and the window.
+    ///
+    /// Offers pins their section's budget. Then includes the last prompt's window if it fits, or else as much
+    /// of the conversation as fits. Returns a rendering with shorter tool results if that is to be tried
+    /// instead (rule S7): those of the open exchange if the minimum does not fit, old ones if the window does
+    /// not fit.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn begin(
         &self,
         budgets: &Budgets,
@@ -238,8 +246,8 @@ impl<W: Walker> Selector<'_, W> {
             self.include_window(within(budgets, Section::Conversation, chosen), chosen)?;
             return Ok(None);
         };
-        // Pins of the last window that did not fit their own budget may fit into what is free: if all of them
-        // do, the conversation need not pay for them, and the window is as sticky as the last one was.
+        // Pins of the last window that did not fit their own budget may fit into free tokens. If all of them
+        // do, the conversation does not pay for them, and the window starts where the last one did.
         if self.resume(start, self.room_for_resuming(budgets, chosen), Pins::Awaited, chosen)? {
             return Ok(None);
         }
@@ -250,12 +258,12 @@ impl<W: Walker> Selector<'_, W> {
         Ok(shorter)
     }
 
-    /// Completes a selection up to its window: documents, then the free tokens (rule B6). If pins that the
-    /// window counts on do not fit, selects again with a window that pays for them.
+    /// Completes a selection that has its window: includes documents, then offers the free tokens (rule B6).
+    /// If the window relies on pins that do not fit, selects again with a window that pays for them.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn complete(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
         if budgets.overflow {
             return Ok(());
@@ -265,6 +273,7 @@ impl<W: Walker> Selector<'_, W> {
         if !self.waits_in_vain(chosen)? {
             return Ok(());
         }
+        // Everything after the first pins depends on the window, so the selection starts again from there.
         *chosen = self.pins_first(&budgets.available)?.0;
         self.offer_to_pins(within(budgets, Section::SystemPinned, chosen), chosen)?;
         if !self.resume(start, self.room_for_resuming(budgets, chosen), Pins::Paid, chosen)? {
@@ -273,11 +282,12 @@ impl<W: Walker> Selector<'_, W> {
         self.fill(budgets, chosen)
     }
 
-    /// Offers documents their section's budget, then everything that is free to pins, window and documents,
-    /// as often as that includes something.
+    /// Offers documents their section's budget. Then offers all free tokens to pins, window and documents, as
+    /// long as that includes something.
     fn fill(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
         self.offer_budget_to_documents(budgets, chosen)?;
         let mut available = budgets.available;
+        // Terminates: each further pass includes an item, or gives up the reserve once.
         loop {
             let before = chosen.included.count();
             self.offer_to_pins(self.free(Section::SystemPinned, &available, chosen), chosen)?;
@@ -289,7 +299,8 @@ impl<W: Walker> Selector<'_, W> {
                 return Ok(());
             }
             if chosen.included.count() == before {
-                // Tokens reserved for the document wrapper are offered once more if no document is included.
+                // Tokens reserved for the wrapper around documents are offered once if no document is
+                // included.
                 if !available.reserves_block || chosen.has_documents() {
                     return Ok(());
                 }
@@ -298,25 +309,26 @@ impl<W: Walker> Selector<'_, W> {
         }
     }
 
-    /// Checks if a pin that the window counts on is not included.
+    /// Checks if the window relies on a pin that is excluded.
     fn waits_in_vain(&self, chosen: &mut Selection<W>) -> Result<bool, Error> {
         Ok(self.walker.waits_in_vain(self, chosen)?
             || chosen.window.awaited.iter().any(|pin| !chosen.has(*pin)))
     }
 
-    /// Returns shorter tool results if the minimum does not fit: released, then clipped.
+    /// Returns a rendering with shorter tool results for a minimum that does not fit: without retained texts,
+    /// then clipped.
     fn shorter_minimum(&self, budgets: &Budgets) -> Result<Option<ToolResultRendering>, Error> {
         match self.costs.releasing_everything() {
             Some(released) => Ok(Some(released)),
-            // The length of a clipped result depends on the exact budget. When solving for many budgets an
-            // overflow is therefore reported with the minimum only (rule E1).
+            // The length of a clipped result depends on the exact budget. With many budgets, an overflow is
+            // therefore reported for the minimum only (E1).
             None if self.costs.most().is_some() => Ok(None),
             None => self.costs.clipped(budgets.minimum, budgets.for_the_minimum()),
         }
     }
 
-    /// Returns shorter tool results if the last prompt's window, which starts at `start`, does not fit:
-    /// released, then cleared.
+    /// Returns a rendering with shorter tool results if the last prompt's window from `start` on does not
+    /// fit: without retained texts of earlier turns, then with old results cleared.
     fn shorter_old_results(
         &self,
         start: CandidateId,
@@ -333,8 +345,9 @@ impl<W: Walker> Selector<'_, W> {
         })
     }
 
-    /// Weighs a candidate against its offer, and reports by how much it fits or does not.
+    /// Compares the cost of a candidate with its offer, and reports the difference to the walker.
     fn offer(&self, id: CandidateId, left: u64, room: Room) -> Result<Weight, Error> {
+        // An explanation counts further than `left`, to learn by how much a candidate is too large.
         let count_to = self.walker.count_to(room, left);
         Ok(match self.costs.weigh(id, count_to)? {
             Weight::Exactly(n) if n <= left => {
@@ -356,6 +369,7 @@ fn within<W: Walker>(budgets: &Budgets, section: Section, chosen: &Selection<W>)
     Room::new(left, BudgetVariable::budget(section))
 }
 
+/// Returns the rest of a budget after the tokens that a section already uses.
 fn left_of<W: Walker>(budget: u64, section: Section, chosen: &Selection<W>) -> u64 {
     budget.saturating_sub(chosen.included.used_by(section))
 }

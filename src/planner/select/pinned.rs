@@ -1,18 +1,18 @@
-//! Pins in order; one that does not fit is passed over, and smaller ones are still tried.
+//! Selection of pins in order. A pin that does not fit is passed over, and smaller ones are still tried.
 //!
-//! Input: the pins in the order of rule S2, and a room. Output: included pins, and the reasons of the others.
-//! Rules: S2, S3.
+//! - Input: the pins in the order of rule S2, and a room.
+//! - Output: the included pins, and the reasons of the others.
+//! - Rules: S2, S3, B6.
 //!
-//! Pins are offered all that the minimum leaves, up to their limit, then what is left of their section's
-//! budget, then the free tokens (rule B6). A pin that does not fit, or cannot be sent, has one of four
-//! outcomes:
+//! Pins are offered all tokens that the minimum leaves, up to their limit, then the rest of their section's
+//! budget, then the free tokens. A pin that does not fit or cannot be sent has one of four outcomes:
 //!
-//! - a droppable note is excluded, and a notice reports it
-//! - a droppable message or exchange becomes an ordinary one: the walk may still include it, paid for by
-//!   `conversation`
-//! - an undroppable pin (`Ttl::Unlimited`) is part of the minimum: it is always included, and the plan
-//!   overflows if the minimum exceeds the budget (rule S6)
-//! - a pin that has expired or can never be sent is in `CandidateIndex::ineligible_pins` and is never tried
+//! - A droppable note is excluded, and a notice reports it.
+//! - A droppable message or exchange becomes an ordinary one. The walk may still include it, paid for by
+//!   `conversation`.
+//! - An undroppable pin (`Ttl::Unlimited`) is part of the minimum and always included. The plan overflows if
+//!   the minimum exceeds the budget (S6).
+//! - A pin that has expired or can never be sent is in `CandidateIndex::ineligible_pins`, and is never tried.
 
 use super::{Kept, Room, Selection, Selector, Walker};
 use crate::{
@@ -31,8 +31,8 @@ impl<W: Walker> Selector<'_, W> {
             return Ok(());
         }
         let mut spent = 0;
-        // Once something follows the live question, the tokens saved by merging state into it are gone for
-        // the rest too.
+        // Once something follows the live question, state is no longer merged into it, and the saved tokens
+        // are gone for all later pins.
         let mut followed = false;
         for pin in &self.index.pins {
             if chosen.has(pin.id) {
@@ -42,6 +42,7 @@ impl<W: Walker> Selector<'_, W> {
             let follows = self.index.follows_the_question(pin.id);
             let offered = if follows || followed { room.without_merge() } else { room };
             let left = offered.tokens().saturating_sub(spent);
+            // A pin and its user message are included together or not at all (S3).
             match self.all_or_none(&ids, left, offered)? {
                 Some(costs) => {
                     followed |= follows;
@@ -59,7 +60,7 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Returns the tokens of each candidate if all of them fit.
+    /// Returns the tokens of each candidate if all of them fit. Returns `None` otherwise.
     fn all_or_none(
         &self,
         ids: &[CandidateId],
@@ -81,7 +82,7 @@ impl<W: Walker> Selector<'_, W> {
     }
 }
 
-/// Returns the pin and the user message that it brings, as far as they are not included.
+/// Returns the pin and the user message that it brings, without those that are included already.
 fn missing<W: Walker>(pin: &Pin, chosen: &Selection<W>) -> SmallVec<[CandidateId; 2]> {
     let ids = [Some(pin.id), pin.brings].into_iter().flatten();
     ids.filter(|id| !chosen.has(*id)).collect()

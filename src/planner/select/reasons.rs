@@ -1,7 +1,8 @@
-//! The reasons of everything that a plan excludes, and the start of its window.
+//! Reasons of everything that a plan excludes, and the start of its window.
 //!
-//! Input: a complete selection. Output: its [`ExclusionReasons`](super::ExclusionReasons), and the oldest
-//! candidate of its window. Rules: S2, S3 (pins that fall), S6 (overflow), T1 (expiry).
+//! - Input: a complete selection.
+//! - Output: its [`ExclusionReasons`](super::ExclusionReasons), and the oldest candidate of its window.
+//! - Rules: S2, S3 (fallen pins), S6 (overflow), T1 (expiry).
 
 use super::{OneBudget, Selection, Selector};
 use crate::{
@@ -14,16 +15,16 @@ use crate::{
 use std::collections::BTreeMap;
 
 impl Selector<'_, OneBudget> {
-    /// Records the reasons of everything that is excluded, and the start of the window.
+    /// Records the reason of every excluded candidate, and the start of the window.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Fails if a token counter fails.
     pub(crate) fn record_reasons(&self, budgets: &Budgets, chosen: &mut Selection) -> Result<(), Error> {
         if budgets.overflow {
             self.exclude_all(chosen);
         }
-        // A pin is excluded because no offer was large enough: the largest one is the reason.
+        // A pin is excluded because no offer was large enough, so the largest offer is the reason.
         let mut first_offer = std::mem::take(&mut chosen.reasons.pins_first);
         for (pin, reason) in &mut chosen.reasons.pins {
             if let Some(first) = first_offer.remove(pin).filter(|first| first.room() >= reason.room()) {
@@ -41,7 +42,7 @@ impl Selector<'_, OneBudget> {
         Ok(())
     }
 
-    /// Excludes everything but the minimum unexamined, because the minimum exceeds the budget.
+    /// Excludes everything but the minimum without examining it, because the minimum exceeds the budget.
     fn exclude_all(&self, chosen: &mut Selection) {
         let reason = ExcludedReason::Budget { room: 0, limited_by: LimitedBy::Overflow };
         for pin in &self.index.pins {
@@ -54,9 +55,10 @@ impl Selector<'_, OneBudget> {
         chosen.reasons.before_window = Some(reason);
     }
 
-    /// Finds the pins without room that fall with the user message of their turn: without its pin an exchange
-    /// is an ordinary message again (rule S3), and those leave with a user message that has expired (rule
-    /// T1). So the window may continue after them.
+    /// Records pins that did not fit and fall with the user message of their turn.
+    ///
+    /// Without its pin, an exchange is an ordinary message again (rule S3). It then leaves with its expired
+    /// user message (rule T1), and the window may continue after it.
     fn record_fallen_pins(&self, chosen: &mut Selection) -> Result<(), Error> {
         let mut fallen = BTreeMap::new();
         for pin in chosen.reasons.pins.keys().filter(|pin| matches!(pin, CandidateId::Exchange(_))) {
@@ -69,9 +71,12 @@ impl Selector<'_, OneBudget> {
         Ok(())
     }
 
-    /// Looks over the included candidates, from the newest turn back to the first thing that can be sent and
-    /// is missing. Finds the start of the window, the oldest candidate that the conversation pays for, and a
-    /// whole turn at its user message. Finds the candidates in between that can never be sent as they are.
+    /// Examines the included candidates from the newest turn back, to the first one that can be sent and is
+    /// missing.
+    ///
+    /// Records the start of the window: the oldest candidate that the conversation pays for, or the user
+    /// message of a turn that is whole. Also records the candidates in between that can never be sent as they
+    /// are.
     fn survey(&self, chosen: &mut Selection) -> Result<(), Error> {
         let (mut start, mut ineligible) = (None, BTreeMap::new());
         let of_the_window = |id: CandidateId| {
@@ -91,7 +96,7 @@ impl Selector<'_, OneBudget> {
                 } else if !chosen.has(id) {
                     match self.costs.ineligible(id)? {
                         Some(reason) => here.push((id, reason)),
-                        // Under a user message that has expired, a pin without room is no part of the window.
+                        // Under an expired user message, a pin that did not fit is not part of the window.
                         None if user_message_expired => {}
                         None => {
                             whole = false;
@@ -100,8 +105,8 @@ impl Selector<'_, OneBudget> {
                     }
                 }
             }
-            // A turn that is included by its pins alone is not kept by recency, and one that is left out was
-            // not examined.
+            // A turn that is included by its pins alone is not part of the window, and a turn that is left
+            // out was not examined.
             let recent = oldest.is_some() || head.is_some_and(of_the_window);
             if whole || recent {
                 ineligible.extend(here);

@@ -1,15 +1,16 @@
 //! An offer of tokens.
 //!
-//! Input: the tokens left of the variables that limit an offer. Output: the tokens of the offer, and the
-//! reason for a candidate that does not fit. Rules: none of its own.
+//! - Input: the tokens left of the variables that limit an offer.
+//! - Output: the tokens of the offer, and the reason to exclude a candidate that does not fit.
+//! - Rules: none of its own.
 
 use crate::{plan::reason::LimitedBy, planner::budget::BudgetVariable};
 
-/// The tokens that a section is offered.
+/// An offer of tokens to a section.
 ///
-/// The offer is the least of several amounts: what is left of a budget variable, of a second one, and of a
-/// fixed cap. One of them binds. The others matter as well: once the binding one has grown by enough, they
-/// bind.
+/// The offer is the minimum of several amounts: the rest of a budget variable, the rest of a second variable,
+/// and the rest of a fixed cap. One of them binds. The others matter too: they bind once the first has grown
+/// enough.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     /// Tokens left of `variable`.
@@ -19,14 +20,15 @@ pub(crate) struct Room {
     /// Tokens left under the section's cap.
     under_cap: u64,
     variable: BudgetVariable,
-    /// A second variable that limits the offer, and the tokens left of it: the low mark (rule S5), the limit
-    /// of pins (rule S2).
+    /// A second variable that limits the offer, and the tokens left of it. For example the low mark (rule S5)
+    /// or the limit of pins (rule S2).
     second_limit: Option<(BudgetVariable, u64)>,
-    /// True if the offer is one of the walk through the conversation (rule S4).
+    /// True if the walk through the conversation makes this offer (rule S4).
     in_walk: bool,
 }
 
 impl Room {
+    /// Creates a room that one budget variable limits, with `tokens` left of it.
     pub(crate) fn new(tokens: u64, variable: BudgetVariable) -> Self {
         Self {
             left: tokens,
@@ -43,12 +45,12 @@ impl Room {
         Self { left: self.left.saturating_add(tokens), ..self }
     }
 
-    /// Limits the room to a cap with so many tokens left.
+    /// Limits the room to a cap, with `tokens` left under it.
     pub(super) fn under_cap(self, tokens: u64) -> Self {
         Self { under_cap: tokens, ..self }
     }
 
-    /// Makes it an offer of the walk.
+    /// Marks the room as an offer of the walk.
     pub(super) fn for_walk(self) -> Self {
         Self { in_walk: true, ..self }
     }
@@ -58,8 +60,8 @@ impl Room {
         Self { second_limit: Some((variable, tokens)), ..self }
     }
 
-    /// Returns the room without the tokens that merging state saves: if something follows the live question,
-    /// or may still come in after it, state is not merged into the question.
+    /// Returns the room without the tokens that merging state saves. State is not merged if something follows
+    /// the live question, or may still be included after it.
     pub(super) fn without_merge(self) -> Self {
         Self { left: self.left_without_merge, ..self }
     }
@@ -74,8 +76,8 @@ impl Room {
         self.uncapped().min(self.under_cap)
     }
 
-    /// Returns the reason for a candidate that does not fit: the section's cap, or a limit, if that makes the
-    /// room so small.
+    /// Returns the reason to exclude a candidate that does not fit: the cap or the second limit if it binds,
+    /// or else `otherwise`.
     pub(super) fn limited_by(self, otherwise: LimitedBy) -> LimitedBy {
         match self.second_limit {
             _ if self.under_cap < self.uncapped() => LimitedBy::Cap,
@@ -85,10 +87,11 @@ impl Room {
         }
     }
 
-    /// Returns the variable that binds, or would bind without the cap, and the other one, each with the
-    /// tokens that it leaves beyond the offer.
+    /// Returns the variable that binds, or would bind without the cap, and the other variable. Each comes
+    /// with the tokens that it leaves beyond the offer.
     pub(crate) fn limits(self) -> ((BudgetVariable, u64), Option<(BudgetVariable, u64)>) {
         let tokens = self.tokens();
+        // No difference below is negative, because the offer is the least of all limits.
         let first = (self.variable, self.left - tokens);
         match self.second_limit.map(|(second, most)| (most < self.left, (second, most - tokens))) {
             Some((true, second)) => (second, Some(first)),
@@ -102,11 +105,12 @@ impl Room {
         self.under_cap - self.tokens()
     }
 
-    /// Checks if it is an offer of the walk.
+    /// Checks if the walk makes this offer.
     pub(crate) fn is_of_walk(self) -> bool {
         self.in_walk
     }
 
+    /// Returns the tokens of the offer without the section's cap.
     fn uncapped(self) -> u64 {
         self.second_limit.map_or(u64::MAX, |(_, most)| most).min(self.left)
     }

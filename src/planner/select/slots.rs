@@ -1,6 +1,10 @@
-//! A set of slots of a list: mostly the first so many, and a few runs after them.
+//! A set of slots of a list, stored as runs.
 //!
-//! Input: slots, one by one or as runs. Output: membership, and differences of two sets. Rules: none.
+//! - Input: slots, one by one or as runs.
+//! - Output: membership, and the difference of two sets.
+//! - Rules: none.
+//!
+//! Most sets are one run from the first slot on, and a few short runs after it.
 
 use crate::planner::candidates::Slot;
 use std::ops::Range;
@@ -8,7 +12,7 @@ use std::ops::Range;
 /// A set of slots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SlotSet {
-    /// In ascending order, with other slots between them: mostly one that does not fit between two long runs.
+    /// The runs in ascending order, with gaps between them.
     runs: Vec<Range<u32>>,
 }
 
@@ -33,8 +37,9 @@ impl SlotSet {
         self.runs.get(self.first_ending_behind(slot)).is_some_and(|run| run.start <= slot)
     }
 
-    /// Returns the place of the first run that has this slot, or slots after it.
+    /// Returns the index of the first run that contains this slot, or later slots only.
     fn first_ending_behind(&self, slot: u32) -> usize {
+        // Runs ascend, so this is a binary search.
         self.runs.partition_point(|run| run.end <= slot)
     }
 
@@ -44,7 +49,7 @@ impl SlotSet {
         slots.is_empty() || run.is_some_and(|run| run.start <= slots.start && slots.end <= run.end)
     }
 
-    /// Returns the first run of these slots that are in the set.
+    /// Returns the first run of these slots that is in the set.
     pub(crate) fn first_of(&self, slots: Range<u32>) -> Option<Range<u32>> {
         let run = self.runs.get(self.first_ending_behind(slots.start))?;
         let (start, end) = (run.start.max(slots.start), run.end.min(slots.end));
@@ -61,12 +66,12 @@ impl SlotSet {
         true
     }
 
-    /// Adds all of these slots; some may be in the set already.
+    /// Adds a run of slots; some may be in the set already.
     pub(crate) fn insert_run(&mut self, slots: Range<u32>) {
         if slots.is_empty() {
             return;
         }
-        // The runs that it touches become one with it.
+        // All runs that overlap or touch the new one are joined with it.
         let from = self.runs.partition_point(|run| run.end < slots.start);
         let to = from + self.runs[from..].partition_point(|run| run.start <= slots.end);
         let touched = &self.runs[from..to];
@@ -79,14 +84,15 @@ impl SlotSet {
         self.runs
     }
 
-    /// Returns the slots in order.
+    /// Returns the slots in ascending order.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Slot> + '_ {
         self.runs.iter().flat_map(Clone::clone).map(Slot::new)
     }
 
-    /// Returns the slots that are in this set and not in the other one.
+    /// Returns the slots of this set that are not in the other one.
     pub(crate) fn without<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Slot> + 'a {
-        // Both lists ascend: runs there that end before `at` are never looked at again.
+        // Both lists ascend, so runs of `other` that end before `at` are never visited again: linear in all
+        // runs.
         let mut there = other.runs.iter().peekable();
         let mut parts = Vec::new();
         for run in &self.runs {

@@ -1,16 +1,16 @@
-//! The seam between the rules of selection and the machinery of explanations.
+//! The interface between the rules of selection and explanations.
 //!
-//! Input: offers of the rules, each to many candidates at once. Output: true if the walker made the offer
-//! itself. Rules: none. A walker may find the same decisions faster, and hears every comparison; it changes
-//! no decision.
+//! - Input: offers of the rules, each to many candidates at once.
+//! - Output: true if the walker made the offer itself.
+//! - Rules: none. A walker may find the same decisions faster, but never changes one.
 //!
-//! A plan is selected once, by [`OneBudget`]: it makes no offer itself and hears nothing, so it compiles to
-//! nothing. An explanation asks the same of hundreds of thousands of budgets. Its walker shares work between
-//! them, and keeps for each decision how far the budget may move before the decision is another one.
+//! A plan is selected once, by [`OneBudget`]. It makes no offer itself and ignores all comparisons, so it
+//! compiles to nothing. An explanation selects for hundreds of thousands of budgets. Its walker shares work
+//! between them. For each decision it keeps the range of budgets for which the decision stays the same.
 //!
-//! Every comparison with a limit must be reported: [`Selector::offer`] for one candidate, `resume` and
-//! `shorter_old_results` for the window, [`Walker::compared`] for minimums. A comparison that is not reported
-//! makes `explain` wrong.
+//! Every comparison with a limit must be reported: by [`Selector::offer`] for one candidate, by `resume` and
+//! `shorter_old_results` for the window, by [`Walker::compared`] for minimums. A comparison that is not
+//! reported makes `explain` wrong.
 
 use super::{Kept, Pins, Room, Selection, Selector};
 use crate::{
@@ -23,33 +23,33 @@ use crate::{
 };
 use std::ops::Range;
 
-/// The way to go through candidates, and the listener to comparisons.
+/// A strategy to visit candidates, and a listener to the comparisons.
 pub(crate) trait Walker: Sized {
-    /// Included candidates in a form that selections share.
+    /// Included candidates in a form that several selections share.
     type Shared: Default;
 
-    /// The facts that were heard about decisions.
+    /// The facts about decisions that the walker recorded.
     type Heard;
 
-    /// Builds a walker of the same kind for other costs.
+    /// Creates a walker of the same kind for other costs.
     fn for_other_costs(&self) -> Self;
 
-    /// Returns the facts that were heard since the last call.
+    /// Returns the facts recorded since the last call.
     fn take_heard(&self) -> Self::Heard;
 
-    /// Returns the number of tokens up to which a candidate that is offered `left` tokens is counted: more
-    /// than that if it matters by how much it is too large.
+    /// Returns the limit up to which a candidate is counted that is offered `left` tokens. It is higher than
+    /// `left` if the excess of a candidate matters.
     fn count_to(&self, _offer: Room, left: u64) -> u64 {
         left
     }
 
-    /// Hears that something fits, and leaves so many tokens of its offer.
+    /// Records that something fits, with `_left` tokens of its offer left.
     fn fits(&self, _offer: Room, _left: u64) {}
 
-    /// Hears that something is larger than its offer, by so many tokens.
+    /// Records that something exceeds its offer by `_by` tokens.
     fn too_large(&self, _offer: Room, _by: u64) {}
 
-    /// Hears that these do not fit together into their offer.
+    /// Records that these candidates together exceed their offer.
     fn too_large_together(
         &self,
         _offer: Room,
@@ -59,17 +59,17 @@ pub(crate) trait Walker: Sized {
         Ok(())
     }
 
-    /// Hears that the walk comes to a turn.
+    /// Records that the walk reaches a turn.
     fn walk_reaches(&self, _walk: &Walk<'_, '_, Self>, _turn: TurnIndex) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Hears that the walk ends inside a turn, or before it.
+    /// Records that the walk ends inside a turn, or before it.
     fn walk_ends(&self, _walk: &Walk<'_, '_, Self>, _turn: TurnIndex) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Hears the comparison of an amount with the least that it has to be.
+    /// Records the comparison of an amount with the least that is needed; both in tokens.
     fn compared(&self, variable: BudgetVariable, amount: u64, least: u64) {
         let room = Room::new(amount, variable);
         match amount.checked_sub(least) {
@@ -88,17 +88,17 @@ pub(crate) trait Walker: Sized {
         0
     }
 
-    /// Checks if one of these exchanges is included in the shared form by the walk.
+    /// Checks if the walk included one of these exchanges in the shared form.
     fn has_walked_any(_shared: &Self::Shared, _exchanges: &Range<ExchangeIndex>) -> bool {
         false
     }
 
-    /// Checks if the whole live turn is included in the shared form, as far as it can be sent.
+    /// Checks if the shared form includes everything of the live turn that can be sent.
     fn has_live_turn(_shared: &Self::Shared) -> bool {
         false
     }
 
-    /// Offers a room to all pins (rule S2).
+    /// Offers a room to all pins (rule S2). Returns true if the walker made the offer.
     fn offer_pins(
         &self,
         _selector: &Selector<'_, Self>,
@@ -108,7 +108,7 @@ pub(crate) trait Walker: Sized {
         Ok(false)
     }
 
-    /// Offers a room to all documents (rule S8).
+    /// Offers a room to all documents (rule S8). Returns true if the walker made the offer.
     fn offer_documents(
         &self,
         _selector: &Selector<'_, Self>,
@@ -118,7 +118,8 @@ pub(crate) trait Walker: Sized {
         Ok(false)
     }
 
-    /// Offers a room to the conversation (rule S4); nothing before `floor` is included.
+    /// Offers a room to the conversation (rule S4). Nothing before `floor` is included. Returns true if the
+    /// walker made the offer.
     fn walk(
         &self,
         _selector: &Selector<'_, Self>,
@@ -129,7 +130,8 @@ pub(crate) trait Walker: Sized {
         Ok(false)
     }
 
-    /// Offers a room to the last prompt's window (rule S5). Returns `Some(true)` if it fits and is included.
+    /// Offers a room to the last prompt's window (rule S5). Returns `Some(true)` if it fits and is included,
+    /// and `None` if the walker made no offer.
     fn resume(
         &self,
         _selector: &Selector<'_, Self>,
@@ -141,7 +143,7 @@ pub(crate) trait Walker: Sized {
         Ok(None)
     }
 
-    /// Checks if the window in the shared form waits for pins that are not included.
+    /// Checks if the window in the shared form relies on pins that are not included.
     fn waits_in_vain(
         &self,
         _selector: &Selector<'_, Self>,
@@ -155,16 +157,16 @@ pub(crate) trait Walker: Sized {
 pub(crate) struct Walk<'a, 'b, W: Walker> {
     pub(crate) selector: &'a Selector<'b, W>,
     pub(crate) room: Room,
-    /// The tokens left of the room.
+    /// Tokens left of the room.
     pub(crate) left: u64,
-    /// Nothing before this is included.
+    /// The oldest candidate that the walk may include.
     pub(crate) floor: Option<CandidateId>,
     pub(crate) chosen: &'a mut Selection<W>,
     /// The candidates that this walk includes, with their tokens.
     pub(crate) new: Vec<(CandidateId, u64)>,
 }
 
-/// The walker of plans: each candidate by itself, and nobody hears the comparisons.
+/// The walker of plans: it examines each candidate by itself and ignores comparisons.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OneBudget;
 

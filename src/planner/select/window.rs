@@ -1,17 +1,23 @@
-//! The part of the conversation that is included: one window without gaps.
+//! The window: the part of the conversation that is included, without gaps.
 //!
-//! Input: the turns, and a room. Output: included messages and exchanges, and the window. Rules: S4 (the
-//! walk), S5 (the last prompt's window), S10 (documents that leave).
+//! - Input: the turns, and a room.
+//! - Output: the included messages and exchanges, and the window.
+//! - Rules: S4 (the walk), S5 (the last prompt's window), S10 (retained texts that leave).
 //!
 //! The walk starts at the live turn and goes back turn by turn, and inside of a turn exchange by exchange,
-//! while the candidates fit. It stops at the first one that does not. A turn that is cut keeps its user
-//! message and its newest exchanges. If the last prompt had a window, that one is kept while it fits:
-//! provider caches reward a prompt that begins with the same bytes as the last one. When it no longer fits it
-//! is cut once, to a low mark, so that the next prompts have tokens to grow into.
+//! while the candidates fit. It stops at the first one that does not fit. A trimmed turn keeps its user
+//! message and its newest exchanges.
 //!
-//! Invariants: an item is never excluded for want of tokens while something older that is not pinned is
-//! included; a call is included with all its results or not at all; a candidate that can never be sent
-//! (expired, without a result) is passed over and does not stop the walk.
+//! If the last prompt had a window, that window is kept while it fits: provider caches reward a prompt that
+//! begins with the same bytes as the last one. If it no longer fits, it is cut once, to a low mark, so that
+//! the next prompts can grow.
+//!
+//! Invariants:
+//!
+//! - If an unpinned item is included, no newer item is excluded for lack of tokens.
+//! - A call is included with all its results, or not at all.
+//! - A candidate that can never be sent (expired, or without a result) is passed over and does not stop the
+//!   walk.
 
 use super::{Pins, Room, Selection, Selector, Walk, Walker, Window, left_of, within};
 use crate::{
@@ -32,13 +38,13 @@ impl<W: Walker> Selector<'_, W> {
     pub(super) fn include_window(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
         match chosen.window.found {
             Window::Fresh => self.walk(room, LimitedBy::Window, None, chosen),
-            // Pins that were included meanwhile may have opened the way to something, within the mark.
+            // Pins that were included since may let the walk go further, up to the low mark.
             Window::Cut { low, .. } => self.cut(room, low, chosen),
             Window::Sticky => Ok(()),
         }
     }
 
-    /// Cuts the window that no longer fits to its low mark.
+    /// Cuts a window that no longer fits to its low mark.
     pub(super) fn cut_window(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
         let room = within(budgets, Section::Conversation, chosen);
         let (budget, low) = (budgets.budget(Section::Conversation), budgets.low_mark(self.config));
@@ -47,14 +53,16 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Returns the room of the last prompt's window as it is.
+    /// Returns the room for the last prompt's window as it is.
     pub(super) fn room_for_resuming(&self, budgets: &Budgets, chosen: &Selection<W>) -> Room {
         let (budget, variable) = self.budget_for_resuming(budgets);
         Room::new(left_of(budget, Section::Conversation, chosen), variable)
     }
 
-    /// Returns the most tokens of a window that stays as it is: its budget, or its low mark if documents
-    /// leave the window in this plan, because the prompt is another one from there on anyway (rules S5, S10).
+    /// Returns the maximum tokens of a window that stays as it is, and their budget variable.
+    ///
+    /// This is the budget of the conversation, or the low mark if this plan evicts retained texts that do not
+    /// fit: the prompt changes from there on anyway (rules S5, S10).
     pub(super) fn budget_for_resuming(&self, budgets: &Budgets) -> (u64, BudgetVariable) {
         if self.costs.rendering().cuts {
             (budgets.low_mark(self.config), BudgetVariable::LowMark)
@@ -63,9 +71,10 @@ impl<W: Walker> Selector<'_, W> {
         }
     }
 
-    /// Walks with the low mark as the limit, and no further back than to the start of the last window.
-    /// Includes the newest turn before the live one beyond the mark, if it fits: a prompt of the question
-    /// alone answers nothing.
+    /// Walks up to the low mark, and no further back than the start of the last window.
+    ///
+    /// Includes the newest turn before the live one even beyond the mark, if it fits. Without it the prompt
+    /// could consist of the question alone.
     fn cut(&self, room: Room, low: u64, chosen: &mut Selection<W>) -> Result<(), Error> {
         let left = left_of(low, Section::Conversation, chosen);
         let newest = self.newest_answered(room, left, chosen)?;
@@ -73,9 +82,11 @@ impl<W: Walker> Selector<'_, W> {
         self.walk(room, LimitedBy::StickyWindow, self.index.window_start, chosen)
     }
 
-    /// Walks from the live turn backwards (rule S4). Whatever is included already is free, so a later call
-    /// with more room continues at the end of the last one. `otherwise` is the reason for a candidate that
-    /// does not fit, unless a cap is. Nothing before `floor` is included.
+    /// Walks backwards from the live turn (rule S4). Items that are already included cost nothing, so a later
+    /// walk with more room continues at the end of this one.
+    ///
+    /// `otherwise` is the reason for a candidate that does not fit, unless a cap is the reason. Nothing
+    /// before `floor` is included.
     fn walk(
         &self,
         room: Room,
@@ -84,12 +95,15 @@ impl<W: Walker> Selector<'_, W> {
         chosen: &mut Selection<W>,
     ) -> Result<(), Error> {
         chosen.reasons.before_window = None;
+        // State is merged only while nothing follows the question. If an exchange may follow, the tokens that
+        // merging would save cannot be spent.
         let may_not_merge = room.counts_on_merge() && self.may_follow_the_question(chosen)?;
         let room = if may_not_merge { room.without_merge() } else { room }.for_walk();
         if self.walker.walk(self, room, floor, chosen)? {
             return Ok(());
         }
         let turns = self.index.turns();
+        // Continues before the oldest turn that an earlier walk included as a whole.
         let from = chosen.window.walked_to.unwrap_or(turns.end);
         let left = room.tokens();
         let mut walk = Walk { selector: self, room, left, floor, chosen, new: Vec::new() };
@@ -108,13 +122,16 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Returns the tokens of the newest turn before the live one, with those that are missing of the live
-    /// one. Returns `None` if `low` tokens hold them anyway, the room does not, or the last prompt's window
-    /// did not hold that turn as a whole.
+    /// Returns the tokens of the newest turn before the live one, together with those of the live turn's
+    /// missing exchanges.
+    ///
+    /// Returns `None` if they fit into `low` tokens anyway, or do not fit into the room. Also returns `None`
+    /// if the last prompt's window did not contain that turn as a whole.
     fn newest_answered(&self, room: Room, low: u64, chosen: &Selection<W>) -> Result<Option<u64>, Error> {
         let Some(turn) = TurnIndex::each(self.index.turns()).rev().nth(1) else { return Ok(None) };
         let exchanges = self.index.exchanges(turn);
         let start = self.index.head(turn).unwrap_or(CandidateId::Exchange(exchanges.start));
+        // A cut never reaches further back than the last window, so that window must have contained the turn.
         match self.index.window_start {
             Some(floor) if self.index.turn_of(floor) > turn => return Ok(None),
             Some(floor @ CandidateId::Exchange(at)) if self.index.turn_of(floor) == turn => {
@@ -140,14 +157,14 @@ impl<W: Walker> Selector<'_, W> {
         Ok(Some(needed).filter(|needed| fits && of_it && *needed > low))
     }
 
-    /// Checks if the conversation is one turn.
+    /// Checks if the conversation is a single turn.
     pub(crate) fn is_one_turn(&self) -> bool {
         let Range { start, end } = self.index.turns();
         start.next() == end
     }
 
-    /// Includes everything that can be sent from `start` on, the last prompt's window, if all of it fits.
-    /// Otherwise changes nothing, and returns false.
+    /// Includes the last prompt's window if all of it fits: everything from `start` on that can be sent.
+    /// Otherwise changes nothing and returns false.
     pub(super) fn resume(
         &self,
         start: CandidateId,
@@ -168,6 +185,7 @@ impl<W: Walker> Selector<'_, W> {
                 awaited.push(id);
                 return Ok(true);
             }
+            // Not `offer`: the window is compared as a whole, and reported once below.
             let Weight::Exactly(cost) = self.costs.weigh(id, left)? else { return Ok(false) };
             left -= cost;
             new.push((id, cost));
@@ -194,8 +212,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(true)
     }
 
-    /// Visits everything from `start` on that can be sent and is not included, the newest turn first, until a
-    /// visit returns false. Returns true if none did.
+    /// Visits everything from `start` on that can be sent and is not included, newest turn first, until a
+    /// visit returns false. Returns true if all visits returned true.
     pub(crate) fn each_from(
         &self,
         start: CandidateId,
@@ -210,6 +228,7 @@ impl<W: Walker> Selector<'_, W> {
                 _ => None,
             };
             let from = cut_at.unwrap_or(exchanges.start);
+            // An expired user message takes its exchanges with it, and a cut turn may have no exchange left.
             if self.has_expired_user_message(turn, chosen)?
                 || cut_at.is_some() && !self.reaches(turn, from, chosen)?
             {
@@ -225,7 +244,7 @@ impl<W: Walker> Selector<'_, W> {
         Ok(true)
     }
 
-    /// Checks if a turn's user message has expired: its unpinned exchanges leave with it (rule T1).
+    /// Checks if the user message of a turn has expired. Its exchanges without pins leave with it (rule T1).
     pub(crate) fn has_expired_user_message(
         &self,
         turn: TurnIndex,
@@ -240,9 +259,9 @@ impl<W: Walker> Selector<'_, W> {
         }
     }
 
-    /// Checks if a turn that is cut has anything left from the exchange `from` on that the conversation pays
-    /// for. Of a turn without a user message, unless it is the only one, nothing may be missing before it
-    /// either.
+    /// Checks if the window still contains a part of a cut turn: an exchange from `from` on that the
+    /// conversation pays for or could include. A turn without a user message is never cut unless it is the
+    /// only turn, so none of its earlier exchanges may be missing.
     pub(crate) fn reaches(
         &self,
         turn: TurnIndex,
@@ -273,8 +292,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(false)
     }
 
-    /// Checks if an exchange of the live turn could still be included. State is merged into the live question
-    /// only while nothing follows it, so the walk may then not spend the tokens that the merge saves.
+    /// Checks if an exchange of the live turn may still be included. If one may, the walk must not spend the
+    /// tokens that merging state saves: state is merged into the live question only while nothing follows it.
     fn may_follow_the_question(&self, chosen: &Selection<W>) -> Result<bool, Error> {
         if W::has_live_turn(&chosen.included.shared) {
             return Ok(false);
@@ -292,7 +311,7 @@ impl<W: Walker> Selector<'_, W> {
 }
 
 impl<W: Walker> Selection<W> {
-    /// Records that the last prompt's window is included, and leaves so many tokens.
+    /// Records that the last prompt's window is included, with `left` tokens left.
     pub(crate) fn resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
         self.window.awaited = awaited;
         self.window.found = Window::Sticky;
@@ -302,7 +321,8 @@ impl<W: Walker> Selection<W> {
 }
 
 impl<W: Walker> Walk<'_, '_, W> {
-    /// Includes a turn as far as it fits. Continues if that is all of the turn that can be sent.
+    /// Includes a turn as far as it fits. Continues the walk if everything of the turn that can be sent is
+    /// included.
     fn include_turn(&mut self, turn: TurnIndex) -> Result<ControlFlow<()>, Error> {
         let Selector { index, walker, .. } = self.selector;
         if self.floor.is_some_and(|floor| turn < index.turn_of(floor)) {
@@ -311,6 +331,7 @@ impl<W: Walker> Walk<'_, '_, W> {
         let head = index.head(turn);
         let mut left = self.left;
         let mut new_head = None;
+        // Only pins of such a turn can be sent, so it does not end the walk.
         if self.selector.has_expired_user_message(turn, self.chosen)? {
             return Ok(ControlFlow::Continue(()));
         }
@@ -325,17 +346,18 @@ impl<W: Walker> Walk<'_, '_, W> {
             }
         }
         let (newest, is_whole) = self.newest_exchanges(turn, &mut left)?;
-        // A turn without a user message is cut only if it is the whole conversation.
+        // A turn without a user message is trimmed only if it is the whole conversation.
         let may_be_cut = (head.is_some() || self.selector.is_one_turn()) && !newest.is_empty();
         if is_whole || may_be_cut {
             self.left = left;
+            // From the newest to the oldest, so the user message comes last.
             self.new.extend(newest.into_iter().chain(new_head));
         }
         Ok(if is_whole { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     }
 
-    /// Returns the newest exchanges of a turn that fit into `left` and are not included, with their tokens,
-    /// and true if those are all that can be sent.
+    /// Returns the newest exchanges of a turn that fit into `left` and are not included yet, with their
+    /// tokens. The flag is true if nothing else of the turn can be sent.
     fn newest_exchanges(
         &self,
         turn: TurnIndex,

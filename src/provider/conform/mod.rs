@@ -36,13 +36,13 @@ pub(crate) enum TurnPosition {
     Preamble,
     /// An earlier turn.
     Past,
-    /// The current turn, whose reply is still open.
+    /// The current turn, whose reply is not complete.
     Live,
 }
 
 impl TargetProfile {
     /// Creates the profile of a model.
-    pub(crate) fn of(model: &Model) -> Self {
+    pub(crate) fn from_model(model: &Model) -> Self {
         Self {
             wire_format: model.wire_format,
             accepts: model.accepts(),
@@ -52,7 +52,7 @@ impl TargetProfile {
 
     /// Creates the profile of a target of which only the wire format is known.
     pub(crate) fn unknown(wire_format: WireFormat) -> Self {
-        let form = Form::of(wire_format);
+        let form = Form::from_wire_format(wire_format);
         Self { wire_format, accepts: form.constraints.decided(), late_tools: true }
     }
 
@@ -109,14 +109,15 @@ impl TargetProfile {
     }
 
     /// Returns the placeholder messages that any prompt for this target may need (turn order, rule H5).
-    /// Returns `None` if the number of placeholders depends on the number of tool results.
+    /// Returns `None` if the target also needs one between tool results and a user message, because their
+    /// number depends on the prompt.
     pub(crate) fn may_demand(&self) -> Option<Vec<Message>> {
         let ends = [(self.accepts.user_first, Missing::Lead), (self.accepts.user_last, Missing::Continue)];
         let ends = ends.into_iter().filter(|(demanded, _)| *demanded).map(|(_, missing)| missing.message());
         self.accepts.user_after_results.then(|| ends.collect())
     }
 
-    /// Returns true if the end of the prompt may contain instructions that keep their role.
+    /// Returns true if instructions at the end of the prompt keep their role.
     pub(crate) fn takes_late_instructions(&self) -> bool {
         let anywhere = self.accepts.system == SystemPlace::Anywhere || self.accepts.inner_system;
         anywhere && self.takes_state_last()
@@ -137,7 +138,7 @@ impl TargetProfile {
 /// Adapts a prompt to any target of a wire format. Returns it unchanged if it was made for that format.
 #[must_use]
 pub fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
-    // A server that applies the chat template of the model receives requests in the format of OpenAI Chat.
+    // A server that applies the model's chat template by itself receives requests in the OpenAI Chat format.
     let by_a_server =
         prompt.wire_format == Some(WireFormat::ChatTemplate) && wire_format == WireFormat::OpenAiChat;
     if prompt.wire_format == Some(wire_format) || by_a_server {
@@ -177,9 +178,9 @@ fn turn_positions(messages: &[Message]) -> Vec<TurnPosition> {
     (0..messages.len()).map(turn_position).collect()
 }
 
-/// Returns the start of the current turn: the user message before the last assistant message. User messages
-/// right after tool results belong to the same turn, so the search continues before them. Returns 0 if there
-/// is none.
+/// Returns the index of the first message of the current turn: the user message before the last assistant
+/// message. User messages right after tool results belong to the same turn, so the search continues before
+/// them. Returns 0 if there is none.
 fn live_from(messages: &[Message]) -> usize {
     let of = |role: Role| move |message: &Message| message.role() == role;
     let mut last = messages.iter().rposition(of(Role::Assistant)).unwrap_or(messages.len());

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_other_languages_are_json_schemas_wherever_a_schema_stands() {
+    fn types_of_other_languages_become_json_schema_types_at_every_position() {
         let schema = json!({
             "type": "dict",
             "properties": {
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_says_more_is_its_first_word_and_one_that_nobody_knows_is_any() {
+    fn type_with_extra_words_is_its_first_word_and_unknown_type_is_any() {
         for (name, expected) in [
             ("\"int, optional\"", json!({"type": "integer"})),
             ("\"List[Dict[str, int]]\"", json!({"type": "array"})),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_stands_in_one_and_what_is_none_has_no_parameters() {
+    fn non_object_schema_is_wrapped_and_invalid_schema_has_no_parameters() {
         for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic] {
             let (value, one) = declared(wire_format, r#"{"type":"str","enum":["a"]}"#);
             let inner = json!({"type": "string", "enum": ["a"]});

@@ -136,7 +136,7 @@ mod tests {
                 Just("gemini-2.5-pro"), Just("gpt-4o"),
             ],
         ) {
-            let profile = TargetProfile::of(&Model::named(name).unwrap());
+            let profile = TargetProfile::from_model(&Model::named(name).unwrap());
             let messages: Vec<Message> = roles.iter().enumerate().map(|(at, role)| match role {
                 Role::Assistant => Message::assistant(format!("text {at}")),
                 Role::Tool => Message::tool(format!("c{at}"), "result"),

@@ -83,7 +83,7 @@ struct Frames {
 
 impl Frames {
     /// Creates the tokens of a wire format, or those of the counter's own rule.
-    fn of(form: &Form, counter: &TokenCounter) -> Result<Self, Error> {
+    fn from_form(form: &Form, counter: &TokenCounter) -> Result<Self, Error> {
         let mut roles = [0; ROLES.len()];
         for (frame, role) in roles.iter_mut().zip(ROLES) {
             *frame = match counter.tokens_per_message() {
@@ -128,7 +128,7 @@ impl Meter {
         let form = model.form();
         let frames = match model.wire_format {
             WireFormat::Plain => Frames::default(),
-            _ => Frames::of(&form, &counter)?,
+            _ => Frames::from_form(&form, &counter)?,
         };
         #[cfg(feature = "chat-template")]
         let frames = match &rendered {
@@ -138,7 +138,7 @@ impl Meter {
         let lines = counter.count(wording::BLOCK_OPEN)?.tokens + counter.count(wording::BLOCK_CLOSE)?.tokens;
         let mut meter = Self {
             counter,
-            profile: TargetProfile::of(model),
+            profile: TargetProfile::from_model(model),
             frames,
             media: model.media_prices(),
             tags: [TokenCounter::next_id(), TokenCounter::next_id()],
@@ -551,10 +551,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_wire_form_adds_more_than_bounds_say() {
+    fn no_wire_format_adds_more_than_its_bounds() {
         use WireFormat::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
         for wire_format in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
-            let form = Form::of(wire_format);
+            let form = Form::from_wire_format(wire_format);
             assert!(
                 [form.part, form.call, form.name].iter().all(|frame| *frame <= FRAME_MOST),
                 "{wire_format:?}"

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cookbooks_example_counts_as_published() {
+    fn cookbook_example_has_the_published_count() {
         // The weather tool of the cookbook: its whole request has 101 tokens for gpt-4o and gpt-4o-mini.
         let tool = Tool::new(
             "get_current_weather",
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_schema_is_for_free_because_the_formula_does_not_know_it() {
+    fn schema_keys_unknown_to_the_formula_are_counted() {
         let long = "a long description of something deep inside ".repeat(50);
         let counter = TokenCounter::cl100k_base();
         let least = counter.count(&long).unwrap().tokens;

@@ -83,7 +83,7 @@ pub(super) fn readings(name: &str) -> Vec<Reading> {
 
 impl Form {
     /// Returns the token counts and constraints of a wire format.
-    pub(crate) fn of(wire_format: WireFormat) -> Self {
+    pub(crate) fn from_wire_format(wire_format: WireFormat) -> Self {
         let built_in = BUILT_IN.as_ref().ok();
         built_in.and_then(|file| file.wire_format.get(&wire_format)).copied().unwrap_or_default()
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Returns an error about a position in the text of a registry file.
 pub(super) fn at(text: &str, origin: &str, detail: String, span: Range<usize>) -> Error {
-    let snippet = Snippet::of(text, span);
+    let snippet = Snippet::from_span(text, span);
     let place = format!("{origin}:{}:{}", snippet.line, snippet.column);
     Error::new(Repr::ConfigValue { place, detail, snippet })
 }

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_max_output_as_large_as_the_window_is_unknown() {
+    fn max_output_as_large_as_the_window_is_treated_as_unknown() {
         let mut model = Model::custom("m");
         model.max_output = Some(9_000);
         let asked = RequestLimits::new().with_model_context_len(9_000);

@@ -241,7 +241,7 @@ impl Model {
 
     /// Returns the tokens that are counted around texts in the model's wire format.
     pub(crate) fn form(&self) -> Form {
-        Form::of(self.wire_format)
+        Form::from_wire_format(self.wire_format)
     }
 
     /// Returns the prices of images, documents, audio and video at its provider.

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_price_is_said() {
+    fn invalid_price_reports_its_fault() {
         assert!(Price::new(1.0, f64::NAN).fault().is_some_and(|fault| fault.contains("NaN")));
         let from = |day: Option<&str>| PriceStep {
             above: None,

@@ -52,7 +52,7 @@ struct File {
 }
 
 static BUILT_IN: LazyLock<Result<Registry, Error>> =
-    LazyLock::new(|| Registry::of(built_in::entries()?, built_in::TEXT, built_in::ORIGIN));
+    LazyLock::new(|| Registry::from_entries(built_in::entries()?, built_in::TEXT, built_in::ORIGIN));
 
 /// Returns the name of the built-in entry for a name in use, or the name itself if there is none.
 pub(super) fn known_name(name: &str) -> &str {
@@ -81,11 +81,15 @@ impl Registry {
     /// TOML, unknown keys, duplicate names and impossible figures.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
         let file: File = toml::from_str(text).map_err(|error| fault::unreadable(text, origin, &error))?;
-        Self::of(file.model, text, origin)
+        Self::from_entries(file.model, text, origin)
     }
 
     /// Builds the registry of the given entries. `text` is their file, for errors.
-    fn of(entries: Vec<toml::Spanned<ModelEntry>>, text: &str, origin: &str) -> Result<Self, Error> {
+    fn from_entries(
+        entries: Vec<toml::Spanned<ModelEntry>>,
+        text: &str,
+        origin: &str,
+    ) -> Result<Self, Error> {
         let mut registry = Self::default();
         for entry in entries {
             let span = entry.span();

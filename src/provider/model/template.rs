@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_a_marker_is_one() {
+    fn marker_like_texts_of_a_template_are_markers() {
         let source =
             "{% if a < b and c > d %}<|im_start|>{{ x[0] }}[INST] <<SYS>> <tool_call>\n</s> x['a'] [ok]<a b>";
         let template =
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_told_as_asked() {
+    fn date_is_formatted_as_requested() {
         let template = ChatTemplate::new("t", "").with_date(2026, 7, 4);
         assert_eq!(template.day("%d %b %Y, %B, %Y-%m-%d"), "04 Jul 2026, July, 2026-07-04");
     }

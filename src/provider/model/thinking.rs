@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_the_rest_of_a_name() {
+    fn star_matches_the_rest_of_a_name() {
         let rule = ThinkingRule {
             check: PrefixCheck::Always,
             mismatch: PrefixMismatch::Refused,

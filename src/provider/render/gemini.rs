@@ -287,7 +287,7 @@ enum Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn of(result: &'a Message) -> Self {
+    fn from_result(result: &'a Message) -> Self {
         let text = result.plain_texts().next().unwrap_or_default();
         if is_object(text) {
             Self::Object(object(text))
@@ -449,7 +449,7 @@ pub fn kind_of(url: &str) -> &'static str {
 #[doc(hidden)]
 #[must_use]
 pub fn result_json(result: &Message) -> String {
-    to_json(&Output::of(result))
+    to_json(&Output::from_result(result))
 }
 
 /// Returns true for a data URL that every wire format accepts as an image.
@@ -483,7 +483,7 @@ fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<Answer
 /// Returns the result of a call, in its original form if it has one.
 fn answer<'a>(call: &'a ToolCall, result: &'a Message) -> Answer<'a> {
     let usual = || WirePart::Response {
-        function_response: Response { name: &call.name, response: Output::of(result) },
+        function_response: Response { name: &call.name, response: Output::from_result(result) },
     };
     let components = result.components(WireFormat::Gemini);
     let (mut around, mut part) = (None, None);
@@ -512,7 +512,7 @@ fn written_answer<'a>(
         .iter()
         .filter(|component| component.is_content() && !matches!(component, Component::Text { .. }));
     let media: Vec<WirePart<'_>> = media.map(|part| wire_part(part, Signature::Elsewhere)).collect();
-    let response = to_json(&Output::of(result));
+    let response = to_json(&Output::from_result(result));
     for key in RESPONSES {
         let Some(mut inner) = object.get(key).and_then(Object::parse) else { continue };
         fill(
@@ -590,7 +590,7 @@ mod tests {
         /// The result of a call is the first one that answers it, as a linear search finds it, in the order
         /// of the calls.
         #[test]
-        fn results_are_those_that_a_search_finds(
+        fn results_equal_those_of_a_linear_search(
             calls in prop::collection::vec(0u8..6, 0..8),
             results in prop::collection::vec(0u8..6, 0..8),
         ) {
@@ -600,7 +600,7 @@ mod tests {
             let results: Vec<Message> = results.iter().enumerate().map(result).collect();
             let searched = asked.tool_calls().iter().filter_map(|call| {
                 let result = results.iter().find(|result| result.answers() == Some(&call.id))?;
-                let response = Output::of(result);
+                let response = Output::from_result(result);
                 Some(WirePart::Response { function_response: Response { name: &call.name, response } })
             });
             let searched: Vec<WirePart<'_>> = searched.collect();

@@ -1,8 +1,8 @@
 //! The conversion of messages to the wire format of a provider.
 //!
-//! A plan's messages are made for its own target and rendered unchanged. For another target they are first
-//! adapted to a form that every model with that wire format accepts (rules for targets, H3 to H7). That can
-//! add messages, so the token count of the plan does not apply to such a prompt.
+//! A plan's messages suit its own target and are rendered unchanged. For another wire format they are first
+//! adapted to a form that every model with that format accepts (rules for targets, H3 to H7). This can add
+//! messages, so the token count of the plan does not apply to the adapted prompt.
 
 use crate::{
     message::{Mark, Prompt, Role, WireFormat},
@@ -69,10 +69,10 @@ pub struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Adds cache breakpoints at the end of the stable parts, if the wire format and the model support them;
-    /// otherwise it has no effect. Anthropic accepts at most four, none on reasoning and none below the
-    /// model's minimum length. Only Anthropic uses the lifetime. `OpenAI` supports breakpoints from GPT-5.6
-    /// on.
+    /// Adds cache breakpoints at the end of the stable parts, if the wire format and the model support them.
+    /// Otherwise the body stays unchanged. Anthropic accepts at most four, none on reasoning and none below
+    /// the model's minimum length. Only Anthropic uses the lifetime. `OpenAI` supports breakpoints from
+    /// GPT-5.6 on.
     #[must_use]
     pub fn with_breakpoints(mut self, life: CacheLife) -> Self {
         self.breakpoints = Some(life);
@@ -171,8 +171,9 @@ pub fn gemini(prompt: &impl AsRef<Prompt>) -> Body<'_> {
     body(prompt, WireFormat::Gemini)
 }
 
-/// Returns the numbers of the parts of a message that have a breakpoint. An assistant message cannot have
-/// one, so its breakpoint moves to the last message before it that can.
+/// Returns the indices of the parts with a breakpoint in the message at index `at`. An assistant message
+/// cannot have a breakpoint. Its breakpoint moves to the last part of the nearest earlier message of another
+/// role.
 fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
     let said = |at: usize| prompt.messages[at].role() == Role::Assistant;
     let eligible = |mark: &Mark| match mark.message {

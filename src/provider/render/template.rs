@@ -1,5 +1,5 @@
 //! A prompt as rendered by a model's own chat template. The result must equal the reference (Python's Jinja
-//! in the setup of `transformers`). The necessary settings are listed in `docs/reference/counting.md`.
+//! in the setup of `transformers`). `docs/reference/counting.md` lists the settings and limits.
 
 use crate::{
     error::{Error, Repr},

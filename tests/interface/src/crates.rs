@@ -51,7 +51,7 @@ impl Workspace {
         })
     }
 
-    /// Returns the versions of the crates from elsewhere that a package is built from, by the names of their
+    /// Returns the versions of the external crates that a package is built from, by the names of their
     /// libraries.
     fn dependencies(&self, package: &PackageId) -> BTreeMap<String, BTreeSet<Version>> {
         let resolve = self.metadata.resolve.as_ref().expect("cargo metadata resolves dependencies");
@@ -85,20 +85,20 @@ fn library(package: &Package) -> Option<String> {
     Some(target.name.replace('-', "_"))
 }
 
-/// A crate whose interface others use.
+/// A crate with a public interface.
 pub(crate) struct Published {
     /// The package's name.
     pub(crate) name: String,
     /// The library's name in programs.
     pub(crate) library: String,
-    /// Versions of the crates from elsewhere that it is built from, by the names of their libraries.
+    /// Versions of the external crates that it is built from, by the names of their libraries.
     pub(crate) dependencies: BTreeMap<String, BTreeSet<Version>>,
     /// The names of the workspace's libraries.
     pub(crate) members: BTreeSet<String>,
     /// The workspace's root folder.
     pub(crate) workspace: PathBuf,
-    /// The target folder for documentation. It is not that of other builds: the compiler runs with another
-    /// environment, which would build them all again.
+    /// The target folder for documentation. It differs from that of other builds, because the compiler runs
+    /// with another environment, which would rebuild everything there.
     pub(crate) target: PathBuf,
     pub(crate) compiler: Arc<Compiler>,
     document: OnceLock<Outcome>,

@@ -1,4 +1,4 @@
-//! A crate's interface as rustdoc writes it down.
+//! A crate's interface in the JSON that rustdoc writes.
 
 use std::{path::Path, process::Command};
 
@@ -7,7 +7,7 @@ use rustdoc_types::{Crate, FORMAT_VERSION};
 
 use crate::crates::Published;
 
-/// The compiler that writes the format that is read here. A new one takes new versions of `public-api` and
+/// The compiler whose JSON format is supported. A new one needs new versions of `public-api` and
 /// `rustdoc-types`.
 const COMPILER: &str = "rustc 1.95.0 ";
 
@@ -20,7 +20,7 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// Asks the compiler that Cargo uses.
+    /// Reads the version of the compiler that Cargo uses.
     pub(crate) fn read() -> Self {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let output =
@@ -36,16 +36,16 @@ impl Compiler {
 pub(crate) struct Document {
     /// The items with their signatures.
     pub(crate) interface: PublicApi,
-    /// The items' parts, and where types come from.
+    /// The parts of the items, and the origin of types.
     pub(crate) json: Crate,
 }
 
-/// What came of documenting a crate.
+/// The result of documenting a crate.
 pub(crate) enum Outcome {
     Documented(Box<Document>),
     /// The documentation cannot be built or read.
     Failed(String),
-    /// The compiler writes another format, which is no fault of the crate.
+    /// The compiler writes another format, which is not a fault of the crate.
     OtherCompiler(String),
 }
 
@@ -68,9 +68,9 @@ fn run_rustdoc(published: &Published) -> Result<(), String> {
         .current_dir(&published.workspace)
         .args(["rustdoc", "--quiet", "--lib", "--all-features", "-p", &published.name, "--target-dir"])
         .arg(&published.target)
-        // Hidden items can be used like any other, so they are part of the interface.
+        // Programs can use hidden items like any other, so they are part of the interface.
         .args(["--", "-Z", "unstable-options", "--output-format", "json", "--document-hidden-items"])
-        // A stable compiler knows unstable options only with this.
+        // A stable compiler accepts unstable options only with this variable.
         .env("RUSTC_BOOTSTRAP", "1")
         .output()
         .map_err(|error| format!("cargo rustdoc: {error}"))?;
@@ -80,7 +80,7 @@ fn run_rustdoc(published: &Published) -> Result<(), String> {
     Err(format!("cargo rustdoc failed:\n{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Reads rustdoc's JSON if it is of the format that the libraries read.
+/// Reads rustdoc's JSON if it has the format that the libraries support.
 fn read(path: &Path, text: &str, compiler: &str) -> Outcome {
     let json: serde_json::Value = match serde_json::from_str(text) {
         Ok(json) => json,

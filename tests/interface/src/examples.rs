@@ -6,8 +6,8 @@ use libtest_mimic::Failed;
 
 use crate::{crates::Published, document::Document, limits};
 
-/// Checks that each public type of a crate is named in a program: an example of its documentation, of the
-/// book or of an `examples` folder. Types that `limits.rs` lists need none.
+/// Checks that each public type of a crate is named in a program: an example in its documentation, in the
+/// book or in an `examples` folder. Types listed in `limits.rs` need none.
 pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Failed> {
     let mut code = Code::default();
     for item in document.json.index.values().filter_map(|item| item.docs.as_deref()) {

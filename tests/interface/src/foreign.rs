@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::{crates::Published, document::Document, limits};
 
-/// Checks that public items name types of unstable crates only if `limits.rs` allows that. Each release of
-/// such a crate may break programs that use the item.
+/// Checks that public items name types of unstable crates only if `limits.rs` allows it. Each release of such
+/// a crate may break programs that use the item.
 pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Failed> {
     let allowed: &[&str] =
         limits::FOREIGN.iter().find(|(name, _)| *name == published.name).map_or(&[], |(_, allowed)| allowed);
@@ -67,7 +67,7 @@ impl Document {
     /// Returns the name of the library that an item is from, or `None` if it is this one or the standard one.
     fn library(&self, id: Id) -> Result<Option<String>, Failed> {
         let Some(summary) = self.json.paths.get(&id) else {
-            // Parts of this crate that have no path of their own, such as the items that an import names.
+            // Parts of this crate without their own path, such as the items of an import.
             return if self.item(id).is_some() {
                 Ok(None)
             } else {
@@ -84,7 +84,7 @@ impl Document {
     }
 }
 
-/// Returns the ids of what an item's signature names.
+/// Returns the ids that an item's signature names.
 fn references(item: &Item) -> Result<BTreeSet<Id>, Failed> {
     let mut found = BTreeSet::new();
     if let ItemEnum::Use(import) = &item.inner {

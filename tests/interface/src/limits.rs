@@ -1,28 +1,28 @@
-//! The sizes that interfaces may have, and the foreign crates that they may name. Raising a limit takes a
+//! The allowed sizes of interfaces, and the foreign crates that they may name. Raising a limit needs a
 //! reason.
 
-/// The largest interface that a crate may have.
+/// The largest allowed interface of a crate.
 pub(crate) struct Sizes {
     /// The package's name.
     pub(crate) name: &'static str,
-    /// Structs, enums, unions, traits and type aliases that the documentation shows.
+    /// Structs, enums, unions, traits and type aliases in the documentation.
     pub(crate) types: usize,
-    /// Items that the documentation leaves out, and programs can use all the same.
+    /// Items that the documentation hides but programs can use.
     pub(crate) hidden: usize,
-    /// Names in the root module: the first page of the documentation is a page, not a catalogue.
+    /// Names in the root module: the first page of the documentation has to stay readable.
     pub(crate) root: usize,
 }
 
-/// The number of types that the core may have without its adapters: what people can find their way in.
+/// The maximum number of types in the core without its adapters, so that people can find their way.
 /// Comparable libraries have about 100 (jiff 95, minijinja 111, regex-automata 117); the core also has the
 /// models' rules.
 const CORE_TYPES: usize = 130;
 
 /// The limits of each published crate.
 pub(crate) const SIZES: &[Sizes] = &[
-    // Hidden items are for the sibling crates, which are released together: none is to be added without need.
-    // The steps of a budget map are for pages alone; cut values and numbered ids are written alike by all
-    // crates.
+    // Hidden items are for the sibling crates, which are released together, and none should be added without
+    // need. The steps of a budget map are for pages only; all crates write shortened values and numbered ids
+    // in the same way.
     Sizes { name: "context-window", types: CORE_TYPES, hidden: 136, root: 46 },
     Sizes { name: "context-window-tokens", types: 8, hidden: 1, root: 12 },
     Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },
@@ -32,10 +32,10 @@ pub(crate) const SIZES: &[Sizes] = &[
     Sizes { name: "context-window-genai", types: 3, hidden: 0, root: 4 },
 ];
 
-/// The unstable foreign crates that a published crate's items may name: an adapter names those that it adapts
+/// The unstable foreign crates that a published crate's items may name. An adapter names those that it adapts
 /// to.
 pub(crate) const FOREIGN: &[(&str, &[&str])] = &[("context-window-ratatui", &["ratatui_core"])];
 
-/// The types of a published crate that no example names. An example that names one is the place to show its
-/// use: none is to be added.
+/// The types of a published crate that no example names. Do not add any: name a new type in an example
+/// instead.
 pub(crate) const WITHOUT_EXAMPLE: &[(&str, &[&str])] = &[];

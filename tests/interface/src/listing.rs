@@ -14,8 +14,7 @@ use crate::{
 
 const UPDATE: &str = "UPDATE_INTERFACE";
 
-/// Checks that a crate's public items are those of its reviewed file, or writes the file if that is asked
-/// for.
+/// Checks that a crate's public items equal those of its reviewed file, or writes the file on request.
 pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Failed> {
     let path = folder().join(format!("{}.txt", published.name));
     let found = document.list();
@@ -34,7 +33,7 @@ pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Fa
     Err(format!("the public interface changed:\n\n{diff}\n{how}").into())
 }
 
-/// Checks that there are published crates, and no listing without one.
+/// Checks that there are published crates, and no listing without a crate.
 pub(crate) fn check_files(workspace: &Workspace) -> Result<(), Failed> {
     let names: BTreeSet<String> = workspace.published().into_iter().map(|published| published.name).collect();
     if names.is_empty() {
@@ -66,7 +65,7 @@ impl Document {
             }
             let hidden = if self.item(item.id()).is_some_and(is_hidden) { "#[doc(hidden)] " } else { "" };
             let line = format!("{hidden}{item}{}\n", self.origin(item.id()));
-            // The functions of a type are in several blocks, and each block is a line.
+            // The functions of a type are in several blocks, but each block gives the same line.
             if lines.insert(line.clone()) {
                 list.push_str(&line);
             }
@@ -74,7 +73,7 @@ impl Document {
         list
     }
 
-    /// Returns the path that a re-export is from, for a re-export of another crate.
+    /// Returns the source path of a re-export from another crate.
     fn origin(&self, id: Id) -> String {
         match self.item(id).map(|item| &item.inner) {
             Some(ItemEnum::Use(import)) => format!(" = {}", import.source),
@@ -82,9 +81,9 @@ impl Document {
         }
     }
 
-    /// Returns the public items that programs can use, without three kinds of lines that would say nothing:
-    /// functions of implemented traits (the trait names them, and the standard library's gain some with each
-    /// compiler), and implementations of the compiler's own traits.
+    /// Returns the public items that programs can use, without lines that carry no information. These are
+    /// functions of implemented traits (the trait lists them, and the standard library adds some with each
+    /// compiler) and implementations of the compiler's own traits.
     fn listed(&self) -> impl Iterator<Item = &PublicItem> {
         self.interface.items().filter(|item| {
             let of_trait = item.parent_id().is_some_and(|parent| self.implements_trait(parent));
@@ -93,7 +92,8 @@ impl Document {
         })
     }
 
-    /// Returns the item with this id if it is one of the documented crate, or of a trait that it implements.
+    /// Returns the item with this id if it belongs to the documented crate, or to a trait that the crate
+    /// implements.
     pub(crate) fn item(&self, id: Id) -> Option<&Item> {
         self.json.index.get(&id)
     }
@@ -102,7 +102,7 @@ impl Document {
         self.implemented_trait(id).is_some()
     }
 
-    /// Reports if the item is one of the implementations that a derived `Clone` or `PartialEq` adds for the
+    /// Returns true if the item is an implementation that a derived `Clone` or `PartialEq` adds for the
     /// compiler.
     fn implements_compiler_trait(&self, id: Id) -> bool {
         let name = self.implemented_trait(id).and_then(|path| path.rsplit("::").next());
@@ -131,7 +131,7 @@ impl Document {
     }
 }
 
-/// Reports if the documentation that people read leaves an item out.
+/// Returns true if the published documentation hides an item.
 pub(crate) fn is_hidden(item: &Item) -> bool {
     item.attrs.iter().any(|attribute| matches!(attribute, Attribute::Other(text) if text == "#[doc(hidden)]"))
 }

@@ -1,12 +1,13 @@
-//! Guards of the public interfaces: four tests for each published crate of the workspace, on what rustdoc
-//! says of it.
+//! Checks of the public interfaces: four tests for each published crate of the workspace, from its rustdoc
+//! JSON.
 //!
-//! - `CRATE::listing`: the public items are those of the reviewed file `CRATE.txt`, beside this package's manifest.
-//!   After a wanted change, `UPDATE_INTERFACE=1 cargo test -p context-window-interface` writes the files. Review the
-//!   diff of them.
+//! - `CRATE::listing`: the public items equal those of the reviewed file `CRATE.txt`, next to this package's
+//!   manifest. After an intended change, `UPDATE_INTERFACE=1 cargo test -p context-window-interface` writes
+//!   the files. Review their diff.
 //! - `CRATE::sizes`: the interface is not larger than `limits.rs` allows.
 //! - `CRATE::examples`: each public type is named in an example.
-//! - `CRATE::foreign`: no public item names a type of an unstable dependency, apart from those that `limits.rs` lists.
+//! - `CRATE::foreign`: no public item names a type of an unstable dependency, except those that `limits.rs`
+//!   lists.
 //!
 //! The JSON of rustdoc is an unstable format. The listing needs the compiler named in `document.rs`.
 
@@ -45,7 +46,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// Builds one test of one crate. The crate is documented by the first of its tests that runs.
+/// Builds one test of one crate. The first of its tests that runs documents the crate.
 fn trial(
     published: &Arc<Published>,
     name: &str,

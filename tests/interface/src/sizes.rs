@@ -50,8 +50,8 @@ impl Document {
         types.filter_map(|item| item.name.as_deref())
     }
 
-    /// Returns the ids of the items that the documentation shows. Hidden ones, and those in hidden modules,
-    /// are not for people.
+    /// Returns the ids of the items in the published documentation, which excludes hidden items and hidden
+    /// modules.
     fn shown(&self) -> BTreeSet<Id> {
         let mut shown = BTreeSet::new();
         self.collect_shown(self.json.root, &mut shown);

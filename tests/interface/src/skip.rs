@@ -1,4 +1,4 @@
-//! A test that cannot do its work says so, and is counted.
+//! Reports and counts tests that cannot run.
 
 use std::{fs::OpenOptions, io::Write as _};
 
@@ -7,7 +7,7 @@ use std::{fs::OpenOptions, io::Write as _};
 pub(crate) fn skip(test: &str, why: &str) {
     eprintln!("\n*** SKIPPED: {test}: {why} ***\n");
     if let Some(path) = std::env::var_os("CONTEXT_WINDOW_SKIPPED") {
-        // One line at once: other threads and processes write here too.
+        // Written at once, because other threads and processes write here too.
         let line = format!("{test}\t{}\n", why.replace(['\n', '\t'], " "));
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let written = file.and_then(|mut file| file.write_all(line.as_bytes()));

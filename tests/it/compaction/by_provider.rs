@@ -1,4 +1,4 @@
-//! Compactions that the provider makes itself (rule C11): asked for, read back, sent as they came.
+//! Compactions by the provider (rule C11): they are requested, read back, and sent again unchanged.
 
 use context_window::{
     Config, ContextWindowManager, Conversation, ErrorKind, Message, Model, PlanRequest, ToolCall, WireFormat,
@@ -42,14 +42,15 @@ fn response() -> Value {
 }
 
 #[test]
-fn it_is_asked_for_in_the_ordinary_body_and_comes_first_from_then_on() {
+fn provider_compaction_is_requested_in_the_body_and_then_leads_the_prompt() {
     let manager = manager("claude-opus-5-5");
     let mut log = talk();
     let job = job(&manager, &log);
     let request = job.on_demand().unwrap();
     assert_eq!(request.header, Some(("anthropic-beta".into(), "compact-2026-09-04".into())));
     assert_eq!(json!(request.body())["compaction"], json!({"type": "summarize"}));
-    // The same system text and messages as the prompts before it, up to the cut: no instruction of ours.
+    // The request has the system text and messages of earlier prompts up to the cut, and no added
+    // instruction.
     let (ordinary, asked) = (anthropic(&log), json!(request.body()));
     assert_eq!(asked["system"], ordinary["system"]);
     let messages = asked["messages"].as_array().unwrap();
@@ -64,11 +65,11 @@ fn it_is_asked_for_in_the_ordinary_body_and_comes_first_from_then_on() {
     assert_eq!(body["messages"][1]["role"], "user");
     let after = body["messages"].as_array().unwrap();
     assert_eq!(after.len() + archived, ordinary["messages"].as_array().unwrap().len() + 1);
-    // The log keeps what it archived, and a store gives the same conversation.
+    // The log keeps the archived messages, and a store gives the same conversation.
     assert_eq!(log.messages().len(), 26);
     let again = Conversation::from_events(log.events()).unwrap();
     assert_eq!(anthropic(&again), body);
-    // A second one covers the first: the block goes in as a message, and out comes one.
+    // A second compaction covers the first: the block is sent as a message, and the reply holds one block.
     for turn in 0..12 {
         log.push(Message::assistant(format!("Answer {turn}: {}", "on the hook. ".repeat(20))));
         log.push(Message::user(format!("Question {turn}: {}", "and then? ".repeat(20))));
@@ -118,13 +119,13 @@ fn openai_returns_the_whole_next_window() {
     let input = body["input"].as_array().unwrap();
     let at = input.iter().position(|item| *item == items[0]).unwrap();
     assert_eq!(input[at + 1], items[1]);
-    // Another provider of the same wire format does not read it either.
+    // Another provider with the same wire format cannot read it either.
     let mut other = Model::named("gpt-6.2-astra").unwrap();
     (other.provider, other.tokenizer) = ("xai".into(), Some("chars/4".into()));
     let other = ContextWindowManager::configured(other, Config::default()).unwrap();
     let plan = other.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(!serde_json::to_value(render::openai_responses(&plan)).unwrap().to_string().contains("c2VjcmV0"));
-    // xAI is asked in the same form.
+    // A request to xAI has the same form.
     let mut grok = Model::named("grok-4.7").unwrap().with_wire_format(WireFormat::OpenAiResponses);
     grok.tokenizer = Some("chars/4".into());
     let mut config = Config::default();
@@ -133,20 +134,20 @@ fn openai_returns_the_whole_next_window() {
     let request = super::by_provider::job(&grok, &talk()).on_demand().unwrap();
     assert_eq!((request.path.as_str(), request.header.clone()), ("/v1/responses/compact", None));
     assert!(json!(request.body())["input"].as_array().is_some_and(|input| input.len() > 2));
-    // To others a digest says what was archived.
+    // Other providers get a digest of the archived messages.
     let plan = super::by_provider::manager("claude-opus-5-5").build_plan(&PlanRequest::new(&log)).unwrap();
     let body = serde_json::to_value(render::anthropic(&plan)).unwrap().to_string();
     assert!(body.contains("Question 3") && !body.contains("c2VjcmV0"), "{body}");
 }
 
 #[test]
-fn what_cannot_be_asked_for_or_is_none_changes_nothing() {
+fn unsupported_or_invalid_provider_compaction_changes_nothing() {
     let mut log = talk();
-    // Another provider has no such form.
+    // Another provider does not support such a request.
     let error = job(&manager("gpt-4o"), &log).on_demand().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
     assert!(error.to_string().contains("gpt-4o"), "{error}");
-    // A reply that is none, and one that failed.
+    // A reply without a compaction, and one with a failed compaction.
     for (response, says) in [
         (json!({"stop_reason": "max_tokens", "content": [{"type": "text", "text": "x"}]}), "max_tokens"),
         (
@@ -158,7 +159,7 @@ fn what_cannot_be_asked_for_or_is_none_changes_nothing() {
         let error = ProviderSummary::from_json("anthropic", &response).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
-    // Inside of a turn the question stays before the summary, and nothing may.
+    // Inside a turn the user message has to stay before the summary, and this form allows nothing before it.
     let opus = manager("claude-opus-5-5");
     let mut turn = Conversation::from([Message::user("Look everywhere.")]);
     for step in 0..20 {
@@ -168,7 +169,7 @@ fn what_cannot_be_asked_for_or_is_none_changes_nothing() {
     }
     let error = job(&opus, &turn).on_demand().unwrap_err().to_string();
     assert!(error.contains("`m0`") || error.contains("begin a turn"), "{error}");
-    // One that was compacted meanwhile.
+    // The conversation was compacted in the meantime.
     let (first, second) = (job(&opus, &log), job(&opus, &log));
     let made = || ProviderSummary::from_json("anthropic", &response()).unwrap();
     opus.compactor().apply_provider_summary(&mut log, &first, made()).unwrap();
@@ -178,7 +179,7 @@ fn what_cannot_be_asked_for_or_is_none_changes_nothing() {
 }
 
 #[test]
-fn reasoning_from_before_it_is_not_sent_and_from_after_it_is() {
+fn reasoning_before_a_provider_compaction_is_not_sent_and_later_reasoning_is() {
     let opus = manager("claude-opus-5-5");
     let mut log = talk();
     let thought = |seal: &str| Reasoning::signed(WireFormat::Anthropic, "", seal);
@@ -198,9 +199,9 @@ fn reasoning_from_before_it_is_not_sent_and_from_after_it_is() {
     assert!(serde_json::to_string(&render::anthropic(&plan)).unwrap().contains("after"));
 }
 
-/// Logged requests of a client that lets its provider compact: the block or item is a boundary.
+/// Logged requests of a client whose provider compacts: the compaction block or item is a boundary.
 #[test]
-fn in_files_they_are_boundaries() {
+fn provider_compactions_in_files_are_boundaries() {
     let block = json!({"type": "compaction", "content": "It was in the shed.", "signature": "c2Vj"});
     let text = json!({"model": "claude-opus-5-5", "messages": [
         {"role": "user", "content": "Where is it?"},
@@ -214,7 +215,7 @@ fn in_files_they_are_boundaries() {
     let body = anthropic(&session.log);
     assert_eq!(body["messages"][0]["content"][0], block);
     assert!(!body.to_string().contains("Where is it?") && body.to_string().contains("On the hook."));
-    // Written back by us, it is still the provider's.
+    // Written to a file and read again, it is still a compaction by the provider.
     let record = session.log.compactions().next().unwrap().clone();
     let plain = json!({"messages": [{"role": "user", "content": "Where is it?"}, {"role": "user", "content": "Thanks."}]});
     let file = SessionFile::new("s.json", plain.to_string().into()).unwrap();
@@ -233,7 +234,7 @@ fn in_files_they_are_boundaries() {
     let body = serde_json::to_value(render::openai_responses(&plan)).unwrap();
     assert_eq!(body["input"][0], item, "{body:#}");
     assert!(!body.to_string().contains("Where is it?"));
-    // A failed one is no boundary.
+    // A failed compaction is no boundary.
     let text = json!({"messages": [
         {"role": "user", "content": "Where is it?"},
         {"role": "assistant", "content": [{"type": "compaction", "content": null}, {"type": "text", "text": "In the shed."}]},

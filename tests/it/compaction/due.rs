@@ -1,4 +1,4 @@
-//! When a conversation is compacted, and when not (rules C2, C5).
+//! Conditions under which a conversation is compacted or not (rules C2, C5).
 
 use super::*;
 use crate::support::generate;
@@ -34,7 +34,7 @@ fn triggers_are_ored_and_count_their_boundary() {
     assert_eq!(due(&talk(204, 100), &|options| options.on_drop = true), Due(Trigger::OnDrop));
     let both = due(&log, &|options| (options.tokens, options.messages) = (Some(9_999), Some(1)));
     assert_eq!(both, Due(Trigger::Messages));
-    // One model has triggers of its own.
+    // One model has its own triggers.
     let own = due(&log, &|options| {
         let mut of_model = CompactionOverrides::default();
         of_model.tokens = Some(3_000);
@@ -44,7 +44,7 @@ fn triggers_are_ored_and_count_their_boundary() {
 }
 
 #[test]
-fn what_stands_in_the_way() {
+fn each_obstacle_has_its_compaction_state() {
     let options = |change: &dyn Fn(&mut CompactionOptions)| {
         bytes(config(|config| {
             config.compaction.messages = Some(4);
@@ -63,7 +63,7 @@ fn what_stands_in_the_way() {
         state(&options(&|options| options.enabled = false), &log),
         (Waiting(BlockedBy::Disabled), true)
     );
-    // Asked for, it does not matter how little there is.
+    // On request, a short conversation is no obstacle.
     assert_eq!(state(&manager, &talk(8, 50)), (Waiting(BlockedBy::TooShort), true));
     assert_eq!(state(&manager, &Conversation::new()), (Waiting(BlockedBy::Empty), false));
     let mut playing = log.clone();
@@ -92,7 +92,7 @@ fn what_stands_in_the_way() {
     assert_eq!(nowhere.unwrap(), Waiting(BlockedBy::UnknownLimit));
     let unknown = PlanRequest::new(&log).with_limits(RequestLimits::new().with_model_context_len(0));
     assert!(manager.compactor().now(&unknown).unwrap().is_none(), "for nobody");
-    // The window is known, and nothing of it is left for a prompt.
+    // The window is known, but leaves no tokens for a prompt.
     for no_room in [
         RequestLimits::new().with_model_context_len(1_000).with_max_completion_tokens(1_000),
         RequestLimits::new()
@@ -110,25 +110,25 @@ fn what_stands_in_the_way() {
     }
 }
 
-/// A trigger fires, and every message has to stay.
+/// Checks the state when a trigger fires although every message has to stay.
 #[test]
-fn state_says_that_there_is_nothing_to_archive() {
+fn state_reports_nothing_to_archive() {
     let nothing = CompactionState::Waiting(BlockedBy::NothingToArchive);
     let manager = bytes(config(|config| config.compaction.min_messages = 1));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(2_100)));
     let mut log = Conversation::from([Message::user("u".repeat(2_000))]);
     assert_eq!(manager.compactor().state(&request(&log)).unwrap(), nothing);
     assert!(manager.compactor().due(&request(&log)).unwrap().is_none());
-    // The system text is what is too much.
+    // The system text alone is over the trigger.
     let mut led = Conversation::from([Message::system("s".repeat(1_900)), Message::user("Go.")]);
     assert_eq!(manager.compactor().state(&request(&led)).unwrap(), nothing);
     led.push(Message::user("Go on."));
     assert!(matches!(manager.compactor().state(&request(&led)).unwrap(), CompactionState::Due(_)));
-    // Asked for, it is said too.
+    // A request by an agent reports the same state.
     let asked = manager.compactor().compact_for_agent(&mut log, &[], limits(2_100), None).unwrap();
     assert_eq!(asked, CompactionOutcome::Blocked(nothing));
     assert_eq!(BlockedBy::NothingToArchive.text(), "every active message has to stay");
-    // One exchange that is answered: a summary could replace it, a sliding window has nothing to drop.
+    // One answered exchange: a summary could replace it, but a sliding window has nothing to drop.
     let sliding = bytes(config(|config| {
         config.compaction.min_messages = 1;
         config.compaction.strategy = CompactionStrategy::SlidingWindow;
@@ -141,8 +141,8 @@ fn state_says_that_there_is_nothing_to_archive() {
 proptest! {
     #![proptest_config(generate::cases(300, 20_000))]
 
-    /// A loop that compacts while that is due comes to its end, whatever the conversation is and however it
-    /// compacts. A job is handed out exactly if the state says so.
+    /// A loop that compacts while a compaction is due ends for every conversation and every strategy. A job
+    /// is returned exactly if the state reports that it is due.
     #[test]
     fn a_loop_that_compacts_while_it_is_due_ends(
         session in generate::session(), strategy in 0u8..3, how in 0u8..4, context in 101u64..1_500,
@@ -177,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn what_does_not_help_changes_nothing_and_stops() {
+fn useless_compaction_changes_nothing_and_stops_retries() {
     let manager = bytes(config(|config| (config.compaction.percent, config.compaction.target) = (85, 50)));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(4_100)));
     let mut log = talk(41, 100);
@@ -196,7 +196,7 @@ fn what_does_not_help_changes_nothing_and_stops() {
         assert!(error.to_string().contains(why), "{error}");
         unchanged(&log);
     }
-    // Five failures: nothing more is asked for, until the user speaks.
+    // After five failures nothing more is requested until the next user message.
     let state = manager.compactor().state(&request(&log)).unwrap();
     assert_eq!(state, CompactionState::Stopped { attempts: 5 });
     assert!(manager.compactor().due(&request(&log)).unwrap().is_none());
@@ -205,8 +205,8 @@ fn what_does_not_help_changes_nothing_and_stops() {
 }
 
 #[test]
-fn three_compactions_without_progress_are_the_last() {
-    // What cannot be archived is over the trigger by itself.
+fn three_compactions_without_progress_stop_the_loop() {
+    // The items that cannot be archived are over the trigger by themselves.
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let mut log = Conversation::new();
     log.push_system("rules", "r".repeat(9_000));
@@ -217,7 +217,7 @@ fn three_compactions_without_progress_are_the_last() {
         if let Some(job) = manager.compactor().due(&request).unwrap() {
             compactions += usize::from(manager.compactor().apply_summary(&mut log, &job, "s").is_ok());
         }
-        // An agent at work: the user says nothing.
+        // An agent at work, without user messages.
         for _ in 0..6 {
             log.push(Message::assistant(format!("{at} {}", "w".repeat(20))));
         }
@@ -241,7 +241,7 @@ fn a_smaller_window_is_planned_for_before_anything_is_sent() {
 }
 
 #[test]
-fn fifty_turns_of_equal_growth_break_the_prefix_no_more_often_than_they_must() {
+fn fifty_turns_break_the_prefix_as_rarely_as_possible() {
     let manager = bytes(config(|config| {
         config.tokens.calibrate = false;
         config.compaction.summary.max_tokens = 200;
@@ -272,7 +272,7 @@ fn fifty_turns_of_equal_growth_break_the_prefix_no_more_often_than_they_must() {
 }
 
 #[test]
-fn what_is_asked_for_by_hand_waits_too() {
+fn manual_compaction_waits_for_open_calls() {
     let manager = bytes(Config::default());
     let mut log = talk(12, 60);
     log.push(Message::user("go"));
@@ -293,7 +293,7 @@ fn what_is_asked_for_by_hand_waits_too() {
     assert!(error.to_string().contains("a reply is being received"), "{error}");
     log.set_responding(false);
     manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
-    // What leads the prompt is no part of any range.
+    // Items at the start of the prompt are part of no range.
     let mut log = Conversation::from([Message::system("Be brief.")]);
     log.extend((0..10).map(|at| said(at, 80)));
     let job = manager
@@ -307,7 +307,7 @@ fn what_is_asked_for_by_hand_waits_too() {
 }
 
 #[test]
-fn a_compaction_that_helps_forgets_what_failed() {
+fn successful_compaction_resets_failures() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let mut log = Conversation::from([Message::user("Go on for ever.")]);
     let mut helped = 0;
@@ -324,7 +324,7 @@ fn a_compaction_that_helps_forgets_what_failed() {
     assert!(helped > 5, "{helped}");
 }
 
-/// A digest that is longer than its messages, and no turn that could slide out: the error has the figures
+/// The digest is longer than its messages, and no turn can be dropped: the error contains the token counts
 /// (rule C5).
 #[test]
 fn a_compaction_without_a_model_that_does_not_shrink_has_figures() {

@@ -1,11 +1,11 @@
-//! Every preset as it is shipped: it compacts and warns exactly at the sizes that its words name (rules C2,
-//! C4, U3).
+//! Each shipped preset compacts and warns exactly at the sizes that its description names (rules C2, C4, U3).
 
 use super::*;
 
 const WINDOWS: [u64; 3] = [8_000, 200_000, 1_000_000];
 
-/// A preset with its own counter if it names one, and bytes for tokens otherwise.
+/// Builds a manager for a preset, with the preset's counter if it names one, and one token per byte
+/// otherwise.
 fn manager(preset: &str) -> ContextWindowManager {
     let options = Config::preset(preset).unwrap();
     if options.default_model.tokenizer.starts_with("chars/") {
@@ -19,18 +19,19 @@ fn request(log: &Conversation, window: u64) -> PlanRequest<'_> {
     PlanRequest::new(log).with_limits(RequestLimits::new().with_model_context_len(window))
 }
 
-/// The smaller of 4,096 tokens and a quarter of the window is kept for the reply.
+/// Returns the tokens left after the reply reserve, which is the smaller of 4,096 tokens and a quarter of the
+/// window.
 fn capacity(window: u64) -> u64 {
     window - 4_096.min(window / 4)
 }
 
-/// Messages of which the first ten take most of the tokens, the first one `first` bytes.
+/// Creates a conversation whose first ten messages have `10 + first` bytes each, and the others 20.
 fn long_talk(messages: usize, first: usize) -> Conversation {
     let size = |at: usize| if at < 10 { 10 + first } else { 20 };
     (0..messages).map(|at| said(at, size(at))).collect::<Vec<_>>().into()
 }
 
-/// The longest conversation that is not due, and one that is longer by a byte in one message.
+/// Returns the longest conversation that is not due, and one that is longer by one byte in one message.
 fn around_the_trigger(
     manager: &ContextWindowManager,
     messages: usize,
@@ -44,7 +45,7 @@ fn around_the_trigger(
         let middle = usize::midpoint(too_few, enough);
         if is_due(&long_talk(messages, middle)) { enough = middle } else { too_few = middle }
     }
-    // From there on byte by byte, in the first message alone.
+    // From there the search continues byte by byte, in the first message only.
     let from = long_talk(messages, too_few);
     let with = |more: usize| {
         let mut texts = from.messages().iter().cloned();
@@ -67,7 +68,7 @@ fn each_preset_compacts_exactly_at_the_size_it_names() {
     for preset in presets {
         let manager = manager(preset);
         for window in WINDOWS {
-            // The first number of tokens that is due.
+            // The smallest number of tokens at which a compaction is due.
             let due_from = match preset {
                 "summary-only" => (window * 85).div_ceil(100),
                 "summary-tail" => window * 75 / 100 + 1,
@@ -76,7 +77,7 @@ fn each_preset_compacts_exactly_at_the_size_it_names() {
             let [(_, below, quiet), (_, at, fires)] = around_the_trigger(&manager, 30, window);
             assert_eq!(quiet, CompactionState::NotDue, "{preset} of {window}");
             assert_eq!(fires, CompactionState::Due(Trigger::Percent), "{preset} of {window}");
-            // Above what the input may take, messages are left out, and their tokens are an estimate.
+            // Above the input limit messages are excluded, and their tokens are an estimate.
             if due_from <= capacity(window) * 95 / 100 {
                 assert_eq!((below, at), (due_from - 1, due_from), "{preset} of {window}");
             } else {
@@ -87,9 +88,9 @@ fn each_preset_compacts_exactly_at_the_size_it_names() {
 }
 
 #[test]
-fn each_preset_of_a_summary_leaves_what_it_says() {
+fn each_summary_preset_keeps_its_stated_messages() {
     for window in WINDOWS {
-        // The summary and nothing else; a question that waits stays.
+        // Only the summary stays, and an unanswered question.
         for (messages, kept) in [(30, vec![]), (31, vec!["m30".to_owned()])] {
             let manager = manager("summary-only");
             let [_, (mut log, ..)] = around_the_trigger(&manager, messages, window);
@@ -98,7 +99,7 @@ fn each_preset_of_a_summary_leaves_what_it_says() {
             assert!(record.progress, "{window}");
             assert_eq!(ids(&log), [vec!["#1".to_owned()], kept].concat(), "{window}");
         }
-        // The newest ten, or 40 % where that is fewer.
+        // The newest ten messages stay, or 40 % if that is fewer.
         for (messages, kept) in [(30, 10), (40, 10), (20, 8), (14, 4)] {
             let manager = manager("summary-tail");
             let [_, (mut log, ..)] = around_the_trigger(&manager, messages, window);
@@ -144,7 +145,7 @@ fn dropping_drops_until_each_of_its_thresholds_holds() {
                 before[before.len() - ids(&log).len()..],
                 "no summary, the newest stay"
             );
-            // One turn more, and a threshold would not hold.
+            // With one turn more, a threshold would be exceeded.
             let dropped = before.len() - ids(&log).len();
             assert!(dropped <= 3, "{trigger:?} of {window}: {dropped}");
         }
@@ -152,7 +153,7 @@ fn dropping_drops_until_each_of_its_thresholds_holds() {
 }
 
 #[test]
-fn lights_change_at_the_share_of_the_context_length_that_they_name() {
+fn levels_change_at_their_share_of_the_context_length() {
     let manager = manager("lights");
     for window in WINDOWS {
         let level = |tokens: u64| {
@@ -167,7 +168,7 @@ fn lights_change_at_the_share_of_the_context_length_that_they_name() {
     }
 }
 
-/// A base that lies above what the input may take: `on_drop` fires first.
+/// The share is of a base above the input limit, so `on_drop` fires first.
 #[test]
 fn a_share_of_the_context_length_waits_for_no_window_that_is_full() {
     let mut options = Config::preset("summary-only").unwrap();

@@ -22,7 +22,7 @@ fn a_rewind_across_a_compaction_brings_the_messages_back() {
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     let reasons: Vec<String> = plan.excluded.iter().map(|row| row.reason.to_string()).collect();
     assert_eq!(reasons, ["archived by a rewind"]);
-    // Numbers go on.
+    // Numbering continues.
     log.extend((0..10).map(|at| said(20 + at, 60)));
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     assert_eq!(manager.compactor().apply_summary(&mut log, &job, "Again.").unwrap().number, 2);
@@ -45,7 +45,7 @@ fn starting_fresh_archives_everything_without_a_summary() {
 }
 
 #[test]
-fn a_plan_of_what_is_active_is_the_plan_of_a_conversation_of_just_that() {
+fn plan_after_archiving_equals_plan_of_the_active_messages() {
     let manager = bytes(Config::default());
     for keep in [3, 8, 14, 19] {
         let mut log = talk(20, 90);
@@ -81,7 +81,8 @@ fn a_plan_of_what_is_active_is_the_plan_of_a_conversation_of_just_that() {
     }
 }
 
-/// Rule E4: what a compaction changes in a plan comes from the compaction, as planning again shows.
+/// Changes that a compaction makes to a plan have the compaction as cause, confirmed by planning again (rule
+/// E4).
 #[test]
 fn a_diff_names_compactions() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
@@ -98,7 +99,7 @@ fn a_diff_names_compactions() {
     let ids: Vec<&str> = diff.changes.iter().map(|change| change.id.as_str()).collect();
     assert_eq!(ids[0], "summary:1");
     assert!(ids.contains(&"m0") && ids.contains(&"m9") && !ids.contains(&"m10"));
-    // And back.
+    // The same holds in the other direction.
     let back = Diff::between(&manager.explainer(&b), &manager.explainer(&a)).unwrap();
     assert!(back.changes.iter().all(|change| change.cause == Cause::Compaction));
     let explained = manager.explainer(&b).explain("m4").unwrap();
@@ -136,13 +137,13 @@ fn records_of_a_file_that_make_no_sense_are_not_used() {
 }
 
 #[test]
-fn a_rewind_takes_the_call_of_a_result_with_it() {
+fn rewind_removes_the_call_of_a_removed_result() {
     let mut log =
         Conversation::from([Message::user("a"), call("x"), Message::tool("x", "r"), Message::assistant("b")]);
     log.rewind_before("m2").unwrap();
     assert_eq!(ids(&log), ["m0"]);
     assert_eq!(log.open_calls().count(), 0);
-    // What was answered in archived messages stays answered (rule H1).
+    // Calls with archived results stay answered (rule H1).
     let manager = bytes(Config::default());
     let mut log = Conversation::from([Message::user("a"), call("x"), Message::tool("x", "first")]);
     log.extend((0..8).map(|at| said(at, 80)));

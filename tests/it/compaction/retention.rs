@@ -1,15 +1,15 @@
-//! What stays as it is (rules C4, C7).
+//! Messages that stay unchanged after a compaction (rules C4, C7).
 
 use super::*;
 
 #[test]
-fn a_summary_and_a_tail_are_kept_as_published() {
+fn summary_tail_preset_keeps_the_published_messages() {
     let mut config = Config::preset("summary-tail").unwrap();
     config.compaction.percent = 0;
     config.compaction.messages = Some(10);
     config.compaction.target = 100;
     let manager = ContextWindowManager::configured(Model::custom("test"), config.clone()).unwrap();
-    // Messages 0 to 5 of 10 are summarised and 4 stay: 40 % of 10.
+    // Messages 0 to 5 of 10 are summarised and 4 stay, which is 40 % of 10.
     let mut log = talk(10, 400);
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     assert_eq!((job.messages_archived(), job.first_active().unwrap().as_str()), (6, "m6"));
@@ -37,7 +37,7 @@ fn a_summary_and_a_tail_are_kept_as_published() {
     assert_eq!((record.number, record.messages_archived, record.archived.len()), (1, 6, 1));
     assert_eq!((record.archived[0].id.as_str(), record.archived[0].last_id.as_str()), ("m0", "m5"));
     assert_eq!(ids(&log), [vec!["#1".into()], range(6, 10)].concat());
-    // A log of 30 messages, 4 archived: 10 of the 26 active ones stay, the smaller of 10 and 40 %.
+    // A log of 30 messages with 4 archived: 10 of the 26 active ones stay, the smaller of 10 and 40 %.
     let mut log = talk(10, 400);
     config.compaction.retain.messages = Some(6);
     config.compaction.retain.active = None;
@@ -53,7 +53,7 @@ fn a_summary_and_a_tail_are_kept_as_published() {
 }
 
 #[test]
-fn what_is_kept_never_starts_with_a_call() {
+fn kept_messages_never_start_with_a_call() {
     for messages in 0..8 {
         let manager = bytes(config(|config| config.compaction.retain.messages = Some(messages)));
         let mut log = Conversation::from([
@@ -68,14 +68,14 @@ fn what_is_kept_never_starts_with_a_call() {
         let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
         manager.compactor().apply_summary(&mut log, &job, "s").unwrap();
         let active = ids(&log);
-        // Too little for the last turn: it is answered, and so goes as a whole.
+        // The retention is too small for the last turn. It is answered, so it is archived as a whole.
         let expected: &[&str] = if messages < 2 { &["m0", "#1"] } else { &["m0", "#1", "m5", "m6"] };
         assert_eq!(active, expected, "retain {messages}");
     }
 }
 
 #[test]
-fn the_live_question_stays_whatever_is_kept() {
+fn live_question_stays_with_every_retention() {
     let manager = bytes(Config::preset("summary-only").unwrap());
     let mut log = talk(21, 100);
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
@@ -85,7 +85,7 @@ fn the_live_question_stays_whatever_is_kept() {
     let job = manager.compactor().now(&PlanRequest::like_last(&answered)).unwrap().unwrap();
     manager.compactor().apply_summary(&mut answered, &job, "They talked.").unwrap();
     assert_eq!(ids(&answered), ["#1"], "an answered one goes with its answer");
-    // More than there is: nothing is left to archive but the messages before the live turn.
+    // The retention is larger than the conversation: only messages before the live turn can be archived.
     let manager = bytes(config(|config| {
         (config.compaction.retain.messages, config.compaction.retain.capacity) = (Some(99), Some(100));
     }));
@@ -124,7 +124,7 @@ fn agents_compact_inside_the_live_turn() {
         }
     }
     assert!(compactions.len() > 3, "{compactions:?}");
-    // A question later, head and summary keep their order.
+    // One question later, user message and summary keep their order.
     log.push(Message::assistant("Done."));
     log.push(Message::user("Thanks. And the lid?"));
     let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
@@ -133,17 +133,17 @@ fn agents_compact_inside_the_live_turn() {
 }
 
 #[test]
-fn what_comes_meanwhile_is_kept() {
+fn messages_added_during_a_compaction_are_kept() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = talk(12, 60);
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     log.extend((12..16).map(|at| said(at, 60)));
     manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     assert_eq!(ids(&log), [vec!["#1".into()], range(10, 16)].concat());
-    // Too late: another one was first.
+    // This job is stale: another compaction was applied first.
     let error = manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap_err();
     assert!(error.to_string().contains("since this request was made"), "{error}");
-    // A result that answers a call of the range takes its exchange out of it.
+    // A result that answers a call of the range removes its exchange from the range.
     let mut log = talk(8, 60);
     log.push(Message::assistant("").with_tool_calls([ToolCall::new("late", "look", "{}")]));
     log.push(Message::user("never mind"));
@@ -167,7 +167,7 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
     log.extend((0..40).map(|at| said(at, 100)));
     let job = manager.compactor().due(&request(&log)).unwrap().unwrap();
     let record = manager.compactor().compact_without_model(&mut log, &job).unwrap();
-    // 7 turns: the thresholds are 8 turns, 21 messages and 85 % of 3,000 tokens.
+    // 7 turns stay: the thresholds are 8 turns, 21 messages and 85 % of 3,000 tokens.
     assert_eq!(
         (record.kind, record.messages_archived, record.progress),
         (CompactionKind::SlidingWindow, 26, true)
@@ -178,7 +178,7 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
         plan.included.iter().take(3).map(|row| row.id.as_str()).collect::<Vec<_>>(),
         ["s0", "tone", "m26"]
     );
-    // Inside the oldest kept turn: exchanges go, its question stays.
+    // Inside the oldest kept turn, exchanges are dropped and the user message stays.
     let mut agent = Conversation::from([Message::user("Go.")]);
     for step in 0..30 {
         agent.push(Message::assistant("").with_tool_calls([ToolCall::new(format!("c{step}"), "run", "{}")]));
@@ -189,7 +189,7 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
     let active = ids(&agent);
     assert_eq!(active[0], "m0");
     assert!(active.len() < 21 && active.len() % 2 == 1, "{active:?}");
-    // It ends on anything.
+    // The loop ends for every input.
     let odd: [Vec<Message>; 5] = [
         vec![],
         vec![Message::system("only")],
@@ -207,9 +207,10 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
     }
 }
 
-/// Where the application sets a budget of its own, what is kept fits that, and the request for a summary may be larger.
+/// If the application sets its own prompt budget, the kept messages fit it. The summary request may be
+/// larger.
 #[test]
-fn a_budget_of_ones_own_is_what_shares_are_of() {
+fn shares_are_of_the_applications_prompt_budget() {
     let manager = bytes(config(|config| config.compaction.summary.max_tokens = 100));
     let mut log = talk(40, 100);
     let request = asking(|log| {
@@ -225,7 +226,7 @@ fn a_budget_of_ones_own_is_what_shares_are_of() {
     assert_eq!(ids(&log)[1..], range(36, 40));
 }
 
-/// Found by a reader, each of these.
+/// Regression tests: each of these cases once separated a call from its result.
 #[test]
 fn a_sliding_window_parts_no_call_from_a_late_result() {
     let mut dropping = Config::preset("dropping").unwrap();
@@ -235,7 +236,7 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
         let plan = manager.build_plan(&PlanRequest::new(log).with_limits(limits(10_100))).unwrap();
         plan.excluded.iter().filter(|row| row.reason.name() == "policy").count()
     };
-    // Each turn's result comes in the next turn.
+    // The result of each turn's call comes in the next turn.
     let mut log = Conversation::new();
     for turn in 0..12 {
         log.push(Message::user(format!("{turn} {}", "q".repeat(50))));
@@ -250,7 +251,7 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
         drop(manager.compactor().compact_without_model(&mut log, &job));
     }
     assert_eq!(orphans(&log), 0);
-    // Inside the live turn: one call is answered long after the others.
+    // Inside the live turn, one call is answered long after the others.
     for late in 3..20 {
         let mut log = Conversation::from([Message::user("Go."), call("late")]);
         for step in 0..30 {
@@ -268,7 +269,7 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
 }
 
 #[test]
-fn starting_fresh_by_strategy_keeps_what_waits() {
+fn fresh_strategy_keeps_unanswered_messages() {
     let manager = bytes(config(|config| config.compaction.strategy = CompactionStrategy::Fresh));
     let mut log = talk(41, 100);
     let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits(4_100))).unwrap().unwrap();
@@ -277,8 +278,8 @@ fn starting_fresh_by_strategy_keeps_what_waits() {
     assert_eq!(ids(&log), ["m40", "m41"]);
 }
 
-/// A result that came late, after the user had spoken: the call and the result are one exchange across two turns, and the
-/// boundary between these turns would part it. The call's whole turn is kept (rule C4).
+/// A result comes late, after the next user message. The call and the result are one exchange across two
+/// turns, and a boundary between these turns would split it. The call's whole turn is kept (rule C4).
 #[test]
 fn a_boundary_between_turns_parts_no_late_result() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(5)));
@@ -295,13 +296,13 @@ fn a_boundary_between_turns_parts_no_late_result() {
         Message::assistant("i".repeat(300)),
     ]);
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
-    // Five messages would begin at m5, with the result of m4 among them; m4 belongs to the turn of m2.
+    // Five messages would begin at m5 and include the result for m4. m4 belongs to the turn of m2.
     assert_eq!(job.first_active().unwrap().as_str(), "m2");
     manager.compactor().apply_summary(&mut log, &job, "s").unwrap();
     assert_eq!(ids(&log), [vec!["#1".into()], range(2, 10)].concat());
 }
 
-/// What the model still works on stays, however much it is: the results have come, the answer has not (rule C4).
+/// The exchange in progress stays at any size: its results are present, its answer is not (rule C4).
 #[test]
 fn the_open_exchange_is_never_archived() {
     for messages in 0..4 {
@@ -322,8 +323,8 @@ fn the_open_exchange_is_never_archived() {
     }
 }
 
-/// H9: what a user's call gave back stays with the question that a compaction inside of its turn keeps, and the request for the
-/// summary holds no call that is not the model's.
+/// The result of a user's call stays with the question that a compaction inside its turn keeps. The summary
+/// request holds no call that the model did not make (rule H9).
 #[cfg(feature = "openai")]
 #[test]
 fn a_question_with_calls_keeps_their_results() {

@@ -1,5 +1,5 @@
-//! Limits, tools and focus hint of the last prompt are remembered: `&log` stands for a prompt like it (rule
-//! U2).
+//! The limits, tools and focus hint of the last prompt are remembered: `&log` as a request means a prompt
+//! with the same settings (rule U2).
 
 use super::*;
 use crate::support::generate;
@@ -13,7 +13,7 @@ fn tool(name: &str, size: usize) -> Tool {
     Tool::new(name, "d".repeat(size), "{}")
 }
 
-/// The settings that a life changes between: limits, tools, focus hint.
+/// Returns one of the limits that a generated conversation switches between.
 fn limits_of(which: u8) -> RequestLimits {
     match which {
         0 => RequestLimits::new(),
@@ -50,7 +50,7 @@ fn request<'a>(
     }
 }
 
-/// One step: which settings, how much is said, and what the provider reports in per cent of the count.
+/// One step: its settings, message sizes, and the provider's report in per cent of the count.
 #[derive(Debug, Clone)]
 struct Step {
     settings: (u8, u8, u8),
@@ -75,7 +75,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn lives() -> impl Strategy<Value = Vec<Step>> {
-    // Settings stay for a while, as they do in an application.
+    // Settings stay the same for several steps, as in an application.
     (prop::collection::vec(step(), 1..14), 1usize..5).prop_map(|(mut steps, stay)| {
         for at in 0..steps.len() {
             steps[at].settings = steps[at - at % stay].settings;
@@ -87,8 +87,8 @@ fn lives() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(generate::cases(100, 3_000))]
 
-    /// After every reply usage, state and job of `&log` are those of the request that was planned, whatever
-    /// its settings are, and the level changes by crossings alone.
+    /// After every reply, usage, state and job of `&log` equal those of the planned request with any
+    /// settings. The level changes only by crossings.
     #[test]
     fn a_conversation_alone_is_measured_as_its_last_prompt(life in lives(), calibrates: bool) {
         let manager = bytes(config(|config| {
@@ -117,12 +117,12 @@ proptest! {
             }));
             prop_assert_eq!(alone, asked);
 
-            // A second look tells nothing new.
+            // A second call reports no new crossing.
             let told = log.observe_usage(manager.usage(&PlanRequest::like_last(&log)).unwrap());
             prop_assert!(told.len() <= 2);
             prop_assert_eq!(log.observe_usage(manager.usage(&PlanRequest::like_last(&log)).unwrap()).len(), 1);
 
-            // Read back, from a store that is written entry by entry.
+            // Reads the log back from a store that is written entry by entry.
             stored.extend(log.events_from(stored.len()));
             let json = serde_json::to_string(&stored).unwrap();
             let again: Vec<LogEvent> = serde_json::from_str(&json).unwrap();
@@ -140,9 +140,9 @@ proptest! {
         prop_assert!(held.sum::<usize>() <= 2);
     }
 
-    /// A conversation that only grows crosses each boundary once, by whichever way it is looked at: before
-    /// the prompt with its request, and after the reply by itself. (With less than 200 bytes in a prompt what
-    /// it leaves out is taken at 4 bytes a token, and a token is a byte here: U2.)
+    /// A conversation that only grows crosses each boundary once, measured either before the prompt with its
+    /// request or after the reply without one. (A prompt of less than 200 bytes counts its excluded messages
+    /// at 4 bytes per token, but a token is a byte here: rule U2.)
     #[test]
     fn levels_of_a_growing_conversation_never_flap(
         settings in (1u8..5, 0u8..4, 0u8..4),
@@ -171,9 +171,9 @@ proptest! {
     }
 }
 
-/// A log of before this was remembered, and one whose last prompt went to another model.
+/// Checks a log written before settings were stored, and a log whose last prompt went to another model.
 #[test]
-fn limits_of_another_model_and_of_old_logs_are_the_models_own() {
+fn other_models_and_old_logs_use_the_models_own_limits() {
     let manager = bytes(Config::default());
     let mut log = talk(9, 100);
     let tools = tools_of(1);

@@ -1,11 +1,11 @@
-//! Compactions on compactions: no earlier summary is lost, whoever makes the next one (rules C6, C7, C8).
+//! Repeated compactions: no earlier summary is lost by any method of the next one (rules C6, C7, C8).
 
 use super::*;
 use context_window::{compaction::CompactionRequest, conversation::Compaction};
 use context_window_testing::generate;
 use proptest::prelude::*;
 
-/// One step of a life: messages that come, and how the conversation is compacted then.
+/// One step of a generated conversation: its new messages, and the method of the compaction after them.
 #[derive(Debug, Clone)]
 struct Step {
     turns: usize,
@@ -17,17 +17,17 @@ struct Step {
 
 #[derive(Debug, Clone)]
 enum By {
-    /// A model, whose summary has so many bytes.
+    /// A model whose summary has this number of bytes.
     Summary(usize),
-    /// A model with this window.
+    /// Another model: bytes of its summary, and its window.
     Other(usize, u64),
     Digest,
     Sliding,
-    /// A range by hand, in thousandths of the messages, and a model.
+    /// A manual range, in thousandths of the messages, summarised by a model.
     Range(usize, usize),
 }
 
-/// A window of 1,000 to 200,000 tokens, small ones as often as large ones.
+/// Generates a window of 1,000 to 200,000 tokens, small ones as often as large ones.
 fn window() -> impl Strategy<Value = u64> {
     (0u32..8, 1_000u64..2_000).prop_map(|(doublings, from)| (from << doublings).min(200_000))
 }
@@ -72,7 +72,7 @@ fn summaries(log: &Conversation) -> Vec<Compaction> {
     log.active().filter_map(summary).filter(|record| record.summary.is_some()).collect()
 }
 
-/// The numbers of the summaries that a job replaces: those that are sent before it, and no longer after it.
+/// Returns the summaries that a compaction replaced: sent before it, and no longer after it.
 fn folded(log: &Conversation, after: &Conversation) -> Vec<String> {
     let stays: Vec<u32> = summaries(after).iter().map(|record| record.number).collect();
     let gone = summaries(log).into_iter().filter(|record| !stays.contains(&record.number));
@@ -83,7 +83,7 @@ fn holds(messages: &[Message], text: &str) -> bool {
     messages.iter().flat_map(Message::texts).any(|said| said.contains(text.trim()))
 }
 
-/// Each request that a job can become: as it is, for other windows, and halved as often as that goes.
+/// Returns each request that a job can become: unchanged, for other windows, and halved as often as possible.
 fn requests(job: &CompactionRequest, other: u64) -> Vec<CompactionRequest> {
     let mut requests = vec![job.clone()];
     for form in [RequestForm::Conversation, RequestForm::Transcript] {
@@ -91,7 +91,7 @@ fn requests(job: &CompactionRequest, other: u64) -> Vec<CompactionRequest> {
         model.context_len = Some(other);
         let options = config(|config| config.compaction.summary.form = form);
         let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), options).unwrap();
-        // A window that has no room for the answer is an error.
+        // A window without room for the answer is an error.
         match job.for_summariser(&manager) {
             Ok(job) => requests.push(job),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Budget, "{error}"),
@@ -107,7 +107,7 @@ fn requests(job: &CompactionRequest, other: u64) -> Vec<CompactionRequest> {
     requests
 }
 
-/// How often each outcome was met.
+/// Number of times that each outcome occurred.
 #[derive(Debug, Default)]
 struct Seen {
     cut: usize,
@@ -118,7 +118,7 @@ struct Seen {
 
 fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCaseError> {
     let mut log = Conversation::from([Message::system("Be brief.")]);
-    // Texts that a model wrote, and that no later one has read.
+    // Summaries by a model that no later summary has covered.
     let mut written: Vec<String> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         for turn in 0..step.turns {
@@ -217,7 +217,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
             let is_sent = sent.iter().any(|one| one.summary.as_ref().is_some_and(|one| one.contains(text)));
             prop_assert!(is_sent, "after {record:?} nobody sends {text}");
         }
-        // A digest of digests stays as short as one.
+        // A digest of digests is no longer than one digest.
         if record.kind == CompactionKind::Digest {
             let count = |text: &str| TokenCounter::chars_per_4().count(text).unwrap().tokens;
             let carried: u64 = folds.iter().map(|text| count(text) + 4).sum();

@@ -1,4 +1,4 @@
-//! A compaction does what is configured: strategy, retention, the cap of a summary, an undo, and what is told of it.
+//! Each compaction follows its options: strategy, retention, summary cap, undo, and log records.
 
 use super::*;
 use std::{
@@ -14,7 +14,7 @@ const STRATEGIES: [(CompactionStrategy, CompactionKind); 4] = [
     (CompactionStrategy::Fresh, CompactionKind::Fresh),
 ];
 
-/// The messages that a compaction archived, by the marks of the display.
+/// Returns the ids of archived messages, as marked in the history rows.
 fn archived(log: &Conversation) -> Vec<ItemId> {
     log.history()
         .filter_map(|row| match row {
@@ -24,9 +24,9 @@ fn archived(log: &Conversation) -> Vec<ItemId> {
         .collect()
 }
 
-/// The job says beforehand what each strategy archives, and that is what it archives.
+/// The archived messages equal those that the job listed before, with each strategy.
 #[test]
-fn a_job_lists_what_it_would_archive() {
+fn job_lists_the_messages_it_archives() {
     for (strategy, kind) in STRATEGIES {
         let manager = bytes(config(|config| {
             config.compaction.strategy = strategy;
@@ -49,7 +49,7 @@ fn a_job_lists_what_it_would_archive() {
     }
 }
 
-/// One model has a strategy and a retention of its own.
+/// One model has its own strategy and retention.
 #[test]
 fn a_model_has_its_own_strategy_and_retention() {
     let compacted = |change: &dyn Fn(&mut CompactionOverrides)| {
@@ -79,7 +79,8 @@ fn a_model_has_its_own_strategy_and_retention() {
     assert!(Config::from_toml(wrong, "mine").unwrap_err().to_string().contains("per cent, 0 to 100"));
 }
 
-/// In a window of 4,096 a summary of 2,000 tokens left nothing to be kept: the question stayed and its answer went.
+/// Regression test: in a window of 4,096 a summary of 2,000 tokens left no room for retained messages, so a
+/// question stayed without its answer.
 #[test]
 fn the_cap_of_a_summary_scales_with_the_window() {
     for window in [1_500, 2_048, 4_096, 8_192, 32_000] {
@@ -99,9 +100,9 @@ fn the_cap_of_a_summary_scales_with_the_window() {
     }
 }
 
-/// An answered question does not stay without its answer: the model would answer it again.
+/// An answered question does not stay without its answer, because the model would answer it again.
 #[test]
-fn an_answered_question_goes_with_its_answer() {
+fn answered_question_is_archived_with_its_answer() {
     let manager = bytes(config(|config| config.compaction.summary.max_tokens = 60));
     let limits = limits(1_100);
     let mut log = talk(10, 60);
@@ -111,7 +112,7 @@ fn an_answered_question_goes_with_its_answer() {
     assert_eq!((job.head(), job.first_active()), (None, None));
     manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     assert_eq!(ids(&log), ["#1"]);
-    // One that is not answered stays.
+    // An unanswered question stays.
     let mut log = talk(10, 60);
     log.push(said(10, 900));
     let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
@@ -119,9 +120,9 @@ fn an_answered_question_goes_with_its_answer() {
     assert_eq!(ids(&log), ["#1", "m10"]);
 }
 
-/// `enabled = false` switches the triggers off, and nobody's request.
+/// `enabled = false` switches off the triggers, but not a requested compaction.
 #[test]
-fn what_is_asked_for_is_compacted_although_automatic_compaction_is_off() {
+fn requested_compaction_runs_while_automatic_compaction_is_off() {
     let manager = bytes(config(|config| {
         config.compaction.enabled = false;
         config.compaction.messages = Some(4);
@@ -138,7 +139,7 @@ fn what_is_asked_for_is_compacted_although_automatic_compaction_is_off() {
     manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
 }
 
-/// An agent that nobody asked anything: its oldest steps are dropped, calls with their results.
+/// An agent without a user message: its oldest steps are dropped, calls together with their results.
 #[test]
 fn a_conversation_without_a_user_message_slides() {
     let mut options = Config::preset("dropping").unwrap();
@@ -160,9 +161,9 @@ fn a_conversation_without_a_user_message_slides() {
     assert_eq!(plan.window_start.unwrap(), "m22");
 }
 
-/// What the newest compaction archived is sent again, and what came since stays; numbers go on.
+/// Messages that the newest compaction archived are sent again, later ones stay, and numbering continues.
 #[test]
-fn an_undo_keeps_what_came_since() {
+fn undo_keeps_later_messages() {
     let manager = bytes(config(|config| {
         config.compaction.summary.max_tokens = 60;
         config.compaction.retain.messages = Some(2);
@@ -209,7 +210,7 @@ fn an_undo_keeps_what_came_since() {
     assert!(page.contains("**Compaction #2 undone**") && page.contains("**Compaction #1 undone**"), "{page}");
 }
 
-/// A writer that a subscriber of `tracing` and the test share.
+/// A writer shared by a `tracing` subscriber and the test.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -223,8 +224,8 @@ impl Write for Shared {
     }
 }
 
-/// Runs a test again in a process of its own, and returns what `tracing` recorded there; `None` in the outer
-/// process. A subscriber is heard for certain only if no other thread plans.
+/// Runs a test again in its own process and returns the records of `tracing`. Returns `None` in the outer
+/// process. A subscriber sees all events reliably only if no other thread plans.
 fn recorded(test: &str, work: impl FnOnce()) -> Option<String> {
     const ALONE: &str = "COMPACTION_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
@@ -246,7 +247,7 @@ fn recorded(test: &str, work: impl FnOnce()) -> Option<String> {
     Some(text)
 }
 
-/// Asserts that there is one record a list of fields, in this order, with all of them.
+/// Asserts that there is one record per list of fields, in this order, with all of its fields.
 fn assert_records(text: &str, wanted: &[&[&str]]) {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), wanted.len(), "{text}");
@@ -257,11 +258,11 @@ fn assert_records(text: &str, wanted: &[&[&str]]) {
     }
 }
 
-/// One event of `tracing` a check, a compaction and a plan: what, how many, tokens, why; and limits, counts
-/// and ids.
+/// A check, a compaction and a plan each emit one `tracing` event with kind, message count, tokens and
+/// reason. The plan's event has limits, counts and ids.
 #[test]
-fn a_compaction_and_a_plan_are_told_once() {
-    let text = recorded("a_compaction_and_a_plan_are_told_once", || {
+fn compaction_and_plan_are_logged_once() {
+    let text = recorded("compaction_and_plan_are_logged_once", || {
         let manager = bytes(config(|config| {
             config.compaction.messages = Some(21);
             config.compaction.digest_max_tokens = 60;
@@ -311,12 +312,12 @@ fn a_compaction_and_a_plan_are_told_once() {
     assert!(!text.contains("xxxx"), "no text of a message");
 }
 
-/// A turn as an application logs it: a prompt that is refused and planned again, a reply that was cut, the
-/// check after it, and the request for a summary. Each record has the ids, and plans of one prompt are told
-/// apart.
+/// A turn as an application logs it: a prompt that is refused and planned again, a truncated reply, the check
+/// after it, and the summary request. Each record has the ids, and the plans of one prompt are
+/// distinguishable.
 #[test]
-fn a_turn_is_told_from_its_plan_to_the_request_for_a_summary() {
-    let text = recorded("a_turn_is_told_from_its_plan_to_the_request_for_a_summary", || {
+fn turn_is_logged_from_its_plan_to_the_summary_request() {
+    let text = recorded("turn_is_logged_from_its_plan_to_the_summary_request", || {
         let manager = bytes(config(|config| config.tokens.calibrate = false));
         let mut log = talk(41, 100);
         let asked = asking(|log| {
@@ -332,7 +333,7 @@ fn a_turn_is_told_from_its_plan_to_the_request_for_a_summary() {
         log.push_reply(&plan, said(43, 100), Usage::openai(175_000, 0, 100));
         let job = manager.compactor().due(&asked(&log)).unwrap().unwrap();
         job.smaller().unwrap().unwrap();
-        // Replays and explanations are no prompts.
+        // Replays and explanations are not logged as prompts.
         let request = asked(&log);
         assert!(manager.explainer(&request).replay().count() > 20);
         manager.explainer(&request).explain("m40").unwrap();
@@ -382,7 +383,7 @@ fn a_turn_is_told_from_its_plan_to_the_request_for_a_summary() {
     assert!(!text.contains("xxxx"), "no text of a message");
 }
 
-/// Pins, notes and lifetimes can be listed.
+/// Checks the lists of pins, notes and lifetimes.
 #[test]
 fn pins_notes_and_lifetimes_are_listed() {
     let mut log = talk(6, 20);

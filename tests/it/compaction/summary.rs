@@ -1,9 +1,9 @@
-//! The summary request, and what replaces the archived messages (rules C3, C6, C8, C9).
+//! The summary request, and the text that replaces the archived messages (rules C3, C6, C8, C9).
 
 use super::*;
 
 #[test]
-fn the_request_holds_what_is_active_and_the_instruction_is_not_stored() {
+fn request_holds_active_items_and_instruction_is_not_stored() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = Conversation::new();
     log.push_system("s0", "Be brief.");
@@ -81,11 +81,11 @@ fn host_state_and_pins_survive_any_number_of_compactions() {
         let pinned = plan.included.iter().find(|row| row.id.as_str() == "m1").unwrap();
         assert_eq!(pinned.reason, IncludedReason::Pinned);
     }
-    // Unpinned, it is archived with its turn.
+    // Once unpinned, it is archived with its turn.
     log.unpin("m1");
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(plan.included.iter().all(|row| row.id.as_str() != "m1" && row.id.as_str() != "m0"));
-    // Pinned while it is archived, it is back.
+    // An archived message that is pinned returns to the prompt.
     log.pin_message("m3", Priority::Normal).unwrap();
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(plan.included.iter().any(|row| row.id.as_str() == "m3"));
@@ -121,7 +121,7 @@ fn a_digest_is_the_same_and_names_everything() {
         digest,
         manager.compactor().now(&PlanRequest::like_last(&log.clone())).unwrap().unwrap().digest().unwrap()
     );
-    // In little room the oldest become counts, and it never grows over its limit.
+    // With a small limit the oldest messages become counts, and the digest never exceeds its limit.
     for most in [50, 80, 120, 200, 300, 500] {
         let manager = bytes(config(|config| {
             (config.compaction.retain.messages, config.compaction.digest_max_tokens) = (Some(2), most);
@@ -192,7 +192,7 @@ fn an_agent_looks_after_its_own_window() {
     let wish = call("compact_context", "{\"summary\":\"Kettles were discussed.\"}");
     log.push(Message::assistant("").with_tool_calls([wish.clone()]));
     let Some(ContextCall::Compact { answer, summary }) = answer(&log, &wish) else { panic!() };
-    // Between the call and its answer nothing is compacted.
+    // Nothing is compacted between a call and its result.
     let state = manager
         .compactor()
         .compact_for_agent(&mut log, &[], RequestLimits::new(), summary.as_deref())
@@ -224,7 +224,7 @@ fn an_earlier_summary_keeps_half_of_a_digest() {
     log.push(Message::assistant("Done."));
     let digest = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap().digest().unwrap();
     assert!(digest.contains(summary.trim()) && digest.len() <= 1_500, "{digest}");
-    // With room for it, nothing is clipped.
+    // With enough room nothing is clipped.
     let manager = bytes(config(|config| config.compaction.digest_max_tokens = 100_000));
     let mut log = Conversation::from([Message::user("w".repeat(3_000)), Message::assistant("x")]);
     log.extend((0..4).map(|at| said(at, 60)));
@@ -232,7 +232,7 @@ fn an_earlier_summary_keeps_half_of_a_digest() {
     assert!(digest.contains(&"w".repeat(3_000)));
 }
 
-/// C6: a digest that takes the whole window leaves no prompt that fits.
+/// A digest takes at most half of the window, so that a prompt still fits (rule C6).
 #[test]
 fn a_digest_leaves_room_for_a_prompt() {
     let mut seen = 0;
@@ -254,7 +254,7 @@ fn a_digest_leaves_room_for_a_prompt() {
 }
 
 #[test]
-fn a_request_is_in_the_order_of_the_prompt_and_tells_nobody_what_has_expired() {
+fn request_keeps_prompt_order_and_omits_expired_items() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let mut log = Conversation::from([Message::system("Fix."), Message::user("Fix it.")]);
     let mut compactions = 0;

@@ -1,4 +1,4 @@
-//! A context length that nobody knows: levels and compaction are off, and a notice says so (rule B2).
+//! With an unknown context length, levels and compaction are off, and a notice reports this (rule B2).
 
 use super::*;
 use context_window::plan::NoticeCode;
@@ -25,12 +25,12 @@ fn is_off(manager: &ContextWindowManager, request: PlanRequest<'_>, budget: u64)
 }
 
 #[test]
-fn levels_and_compaction_are_off_and_a_notice_says_so() {
+fn unknown_limit_turns_levels_and_compaction_off_with_a_notice() {
     let unknown = RequestLimits::unknown();
     let mut own = unknown;
     own.prompt_budget = Some(500_000);
     let mut log = talk(1_000, 160);
-    // The budget of `[model.default]`, or the request's own, whatever the registry knows of the model.
+    // The budget is that of `[model.default]` or of the request, although the registry knows the model.
     let known = ContextWindowManager::configured(
         {
             let mut model = Model::named("gpt-4").unwrap();
@@ -45,26 +45,26 @@ fn levels_and_compaction_are_off_and_a_notice_says_so() {
         is_off(&manager, PlanRequest::new(&log).with_limits(unknown), default);
         is_off(&manager, PlanRequest::new(&log).with_limits(own), 500_000);
     }
-    // A reply with a report of more than the default window: believed if it is near the count, and no level
-    // of anything.
+    // A reply reports more tokens than the default window. The report is accepted because it is near the
+    // count, and the level stays normal.
     let manager = bytes(Config::default());
     let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(own)).unwrap();
     log.push_reply(&plan, said(1_001, 160), Usage::openai(plan.estimated_tokens_total.tokens, 0, 160));
     let usage = manager.usage(&PlanRequest::new(&log).with_limits(own)).unwrap();
     assert!(usage.reported, "{usage:?}");
     assert_eq!(log.level(), Level::Normal);
-    // A context length of the request is known.
+    // A context length in the request is known.
     let both = unknown.with_model_context_len(100_000);
     let usage = manager.usage(&PlanRequest::new(&log).with_limits(both)).unwrap();
     assert_eq!((usage.model_context_len, usage.level), (100_000, Level::AtLimit));
-    // Nothing is said of it where it is not said: the default holds.
+    // Without the flag there is no notice, and the default limits apply.
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(plan.notices.iter().all(|notice| notice.code != NoticeCode::UnknownLimit));
     assert_eq!(plan.limits_source.name(), "default");
 }
 
 #[test]
-fn a_session_file_says_it_and_keeps_it() {
+fn session_file_keeps_the_unknown_limit() {
     let text = r#"{"model": "mine", "limits": {"unknown": true},
         "messages": [{"role": "user", "content": "Hello"}]}"#;
     let session = Session::from_json(text).unwrap();

@@ -1,9 +1,9 @@
-//! How full the window is, and what is told of it (rules U1 to U4, C10).
+//! The fill level of the window, and the events about it (rules U1 to U4, C10).
 
 use super::*;
 
 #[test]
-fn levels_tell_each_crossing_once_and_percent_is_honest() {
+fn each_level_crossing_is_reported_once_and_percent_is_exact() {
     let manager = bytes(config(|config| {
         config.tokens.calibrate = false;
         config.compaction.enabled = false;
@@ -52,7 +52,7 @@ fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
     let quiet = manager.usage(&request(&log)).unwrap();
     assert_eq!((quiet.level, quiet.conversation_tokens.tokens), (Level::Normal, 400));
     assert_eq!(plan.usage.conversation_tokens.tokens, 400);
-    // What the provider reports holds the documents too, and they are taken off again.
+    // The provider's report includes the documents, so their tokens are subtracted.
     log.push_reply(&plan, said(21, 20), Usage::openai(plan.estimated_tokens_total.tokens, 0, 20));
     let reported = manager.usage(&request(&log)).unwrap();
     assert!(reported.reported);
@@ -65,7 +65,7 @@ fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
 }
 
 #[test]
-fn reports_replace_estimates_and_nonsense_falls_through() {
+fn reports_replace_estimates_and_implausible_reports_are_ignored() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(10_100)));
     let mut log = talk(11, 100);
@@ -87,7 +87,7 @@ fn reports_replace_estimates_and_nonsense_falls_through() {
             "{usage:?} is not believed"
         );
     }
-    // The lifetime's bill is another number.
+    // The billed total of the whole conversation is a separate number.
     assert_eq!(log.billed().cache_read, 900);
     let stats = manager.stats(&request(&log)).unwrap();
     assert_eq!((stats.messages, stats.active, stats.archived, stats.compactions), (17, 17, 0, 0));
@@ -115,7 +115,7 @@ fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
 }
 
 #[test]
-fn a_plan_tells_whose_days_are_over() {
+fn plan_reports_expired_items() {
     let manager = bytes(config(|config| config.ttl_policy = TtlPolicy::Ask));
     let mut log = talk(3, 20);
     log.pin(PinnedItem::new("old", "A note.").with_ttl(Ttl::NoneRemaining));
@@ -124,14 +124,14 @@ fn a_plan_tells_whose_days_are_over() {
 }
 
 #[test]
-fn percentages_are_zero_where_either_side_is() {
+fn percentage_is_zero_if_either_side_is_zero() {
     let manager = bytes(Config::default());
     let usage = manager.usage(&PlanRequest::like_last(&Conversation::new())).unwrap();
     assert_eq!((usage.percent, usage.conversation_tokens.tokens, usage.level), (0, 0, Level::Normal));
 }
 
 #[test]
-fn an_overflow_is_answered_with_a_smaller_plan() {
+fn overflow_report_leads_to_a_smaller_plan() {
     let manager = bytes(Config::default());
     let log = talk(41, 100);
     let request = PlanRequest::new(&log).with_limits(limits(4_100));
@@ -149,8 +149,8 @@ fn an_overflow_is_answered_with_a_smaller_plan() {
     assert_eq!(StopReason::named("max_tokens"), StopReason::MaxTokens);
 }
 
-/// A provider that refused a prompt has refused its size: no larger budget is advised, and a minimum that is
-/// smaller than what was refused is sent.
+/// After a provider refused a prompt for its size, no larger budget is advised. A minimum prompt that is
+/// smaller than the refused one is sent.
 #[test]
 fn after_a_refusal_no_larger_prompt_is_advised() {
     let manager = bytes(Config::default());
@@ -168,7 +168,7 @@ fn after_a_refusal_no_larger_prompt_is_advised() {
     let minimum = manager.plan_after_overflow(&request, &refused).unwrap();
     assert!(minimum.overflow.is_none(), "{:?}", minimum.overflow);
     assert_eq!((minimum.estimated_tokens_total.tokens, minimum.prompt_budget), (700, 700));
-    // The minimum itself was refused, in a budget that was raised as an overflow advised.
+    // The minimum itself was refused, with the budget that the overflow advised.
     let tight = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(650));
     let overflow = manager.build_plan(&tight).unwrap().overflow.unwrap();
     assert_eq!(overflow.remedies[0], Remedy::RaiseBudget { to: 700 });
@@ -181,9 +181,9 @@ fn after_a_refusal_no_larger_prompt_is_advised() {
     assert!(remedies.contains(&Remedy::Unpin { id: "rules".into() }), "{remedies:?}");
 }
 
-/// A report far from the count is not believed (rule N6), and the application is told so with both figures.
+/// A report far from the count is rejected (rule N6), and the application gets an event with both numbers.
 #[test]
-fn a_report_that_is_not_believed_is_an_event() {
+fn rejected_usage_report_is_an_event() {
     let manager = bytes(Config::default());
     let mut log = Conversation::from([Message::user("q".repeat(277))]);
     let reply = |log: &mut Conversation, usage: Option<Usage>| {
@@ -203,7 +203,7 @@ fn a_report_that_is_not_believed_is_an_event() {
         !before.reported && before.conversation_tokens.tokens == 300 && log.level() == Level::Normal,
         "{before:?}"
     );
-    // A report of nothing, one without what was cached, and one within the window and far above the count.
+    // A report of 0, one without the cached tokens, and one within the window but far above the count.
     for input in [0, 9, 100_000] {
         let (counted, events) = reply(&mut log, Some(Usage::openai(input, 0, 23)));
         assert_eq!(events, [ContextEvent::ReportNotBelieved { reported: input, counted }]);
@@ -211,16 +211,16 @@ fn a_report_that_is_not_believed_is_an_event() {
     assert_eq!(reply(&mut log, None).1, [], "nothing is reported");
     let (counted, events) = reply(&mut log, Some(Usage::openai(400, 0, 23)));
     assert!(counted < 800 && matches!(events[..], [ContextEvent::Usage(_)]), "{events:?}");
-    // Something else is sent with every prompt: it is believed when it comes again.
+    // Something unknown is sent with every prompt: the report is accepted when it recurs.
     let doubted = reply(&mut log, Some(Usage::openai(25_000, 0, 23))).1;
     assert!(matches!(doubted[..], [ContextEvent::ReportNotBelieved { reported: 25_000, .. }]), "{doubted:?}");
     let believed = reply(&mut log, Some(Usage::openai(25_023, 0, 23))).1;
     assert!(matches!(believed[..], [ContextEvent::Usage(_)]), "{believed:?}");
 }
 
-/// Limits that the request brings are no default ones.
+/// Limits in the request are not default limits.
 #[test]
-fn default_limits_are_named_where_they_apply() {
+fn default_limits_are_reported_if_they_apply() {
     let model = Registry::default().model("in-house-7");
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let log = talk(1, 20);
@@ -237,7 +237,7 @@ fn default_limits_are_named_where_they_apply() {
 }
 
 #[test]
-fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
+fn instructions_added_later_count_as_pressure() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(20_100)));
     let mut log = talk(11, 100);
@@ -252,11 +252,10 @@ fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
     assert_eq!(manager.usage(&request(&log)).unwrap().conversation_tokens.tokens, 9_200);
 }
 
-/// Messages that a plan dropped are not in the provider's report, and count for the size of the full conversation all the same
-/// (rule U2):
-/// otherwise a conversation that no longer fits would look as small as its window.
+/// Messages excluded from a plan are not in the provider's report, but count toward the size of the whole
+/// conversation (rule U2). Otherwise a conversation that no longer fits would look as small as its window.
 #[test]
-fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {
+fn messages_excluded_from_a_reported_prompt_count_as_pressure() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(2_100)));
     let mut log = talk(51, 100);
@@ -272,10 +271,10 @@ fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {
     assert_eq!(usage.conversation_tokens.tokens, 5_200, "all 52 messages, whatever of them was sent");
 }
 
-/// A reply to a prompt that was planned before a compaction, and comes after it: its report is of a conversation that is no
-/// longer sent, and the figures stay those of the compacted one (rule U2).
+/// A reply arrives after a compaction, for a prompt planned before it. Its report describes a conversation
+/// that is no longer sent, so the usage stays that of the compacted conversation (rule U2).
 #[test]
-fn a_report_on_a_prompt_from_before_a_compaction_is_not_believed() {
+fn report_on_a_prompt_before_a_compaction_is_rejected() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(10_100)));
     let mut log = talk(41, 100);

@@ -1,5 +1,6 @@
-//! Answers about conversations that were planned before: with reasoning that the model checks or the options drop (rules
-//! K1 to K5), and with documents and state that stay where they were sent, and leave (S10 to S12).
+//! Explanations of conversations that were planned before: with reasoning that the model checks or the
+//! options drop (rules K1 to K5), and with retained documents and state that are later evicted (rules S10 to
+//! S12).
 
 use super::{Brute, MOST};
 use crate::support::generate;
@@ -13,31 +14,31 @@ use context_window::{
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What is sent beside the messages of a prompt.
+/// Additions to a prompt besides its messages.
 #[derive(Debug, Clone)]
 struct Beside {
-    /// Documents by number, each with how much longer it is than the usual one.
+    /// Documents by number, each with the characters that it has more than usual.
     documents: Vec<(usize, usize)>,
     state: Option<usize>,
-    /// A note that is pinned from this prompt on, its size, and whether it may be dropped.
+    /// A note pinned from this prompt on: its size, and true if it may be dropped.
     note: Option<(usize, bool)>,
-    /// A system text that joins the head with this prompt.
+    /// The size of a system text added with this prompt.
     system: Option<usize>,
 }
 
 /// A prompt and its reply.
 #[derive(Debug, Clone)]
 struct Step {
-    /// The size of a question before it.
+    /// The size of a user message before it, if any.
     asks: Option<usize>,
     beside: Beside,
     budget: u64,
-    /// The size of the reply's reasoning.
+    /// The size of the reply's reasoning, if any.
     thinks: Option<usize>,
     reply: usize,
-    /// The size of the result of a call that the reply makes.
+    /// The size of the result of the reply's call, if any.
     result: Option<usize>,
-    /// The reply is committed; otherwise it is a message without a known prompt.
+    /// True if the reply is committed; otherwise it is a message without a known prompt.
     is_committed: bool,
     is_pinned: bool,
 }
@@ -133,11 +134,11 @@ fn life() -> impl Strategy<Value = Life> {
     )
 }
 
-/// The size of each document, unless it changed.
+/// The size of each unchanged document, in characters.
 const SIZES: [usize; 5] = [12, 30, 45, 70, 25];
 
 impl Beside {
-    /// The request for a prompt, with what joins the head or is pinned added to the log.
+    /// Adds the instructions and pins of this prompt to the log.
     fn prepare(&self, log: &mut Conversation, number: usize) {
         if let Some((size, may_fall)) = self.note {
             let note = PinnedItem::new(format!("n{number}"), "N".repeat(size));
@@ -149,7 +150,7 @@ impl Beside {
     }
 
     fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
-        // One id has one text: rows of one name are not told apart here.
+        // Each id has one text, because rows with the same name are indistinguishable here.
         let document = |(at, more): &(usize, usize)| {
             let id = if *more == 0 { format!("d{at}") } else { format!("d{at}x{more}") };
             RagItem::new(id, 5.0 - *at as f64, format!("{at}").repeat(SIZES[*at] + more))
@@ -213,8 +214,8 @@ impl Life {
     }
 }
 
-/// The documents that the request brings again, each with the position of the message after it. A document that is sent
-/// again has a row beside that one, and both are one item: at other budgets there is only one of them.
+/// The documents that the request repeats, each with the position of the message after it. A document that is
+/// sent again has a second row, and both are one item: at other budgets only one of them exists.
 struct Places(BTreeMap<String, u32>);
 
 impl Places {
@@ -234,7 +235,7 @@ impl Places {
         Self(places)
     }
 
-    /// Returns the id without its place, if the document is one that the request brings again.
+    /// Returns the id without its position if the request repeats the document.
     fn bare(&self, id: &str) -> String {
         let Some((bare, place)) = id.split_once('@') else { return id.into() };
         let stands = self.0.get(bare.trim_start_matches("rag:")).is_some_and(|at| at.to_string() == place);
@@ -246,7 +247,7 @@ fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
     let manager = life.manager();
     let log = life.log(&manager);
     let mut request = life.beside.request(&log).with_limits(limits(life.budget)).with_excluded_messages();
-    // What holds of the last prompt is taken to hold at every budget (E1).
+    // The state after the last prompt is assumed at every budget (rule E1).
     if let Some(anchor) = log.anchor() {
         let anchor = anchor.clone();
         let anchor = crate::support::generate::without_limits(&anchor);
@@ -269,7 +270,7 @@ fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
             brute.agrees(&places.bare(id), life.budget, &got).map_err(TestCaseError::fail)?;
         }
     }
-    // One by one they are found as all at once.
+    // An explanation by id equals the one in the list of all.
     if let Some((got, id)) = all.iter().zip(&names).nth(life.budget as usize % all.len().max(1))
         && names.iter().filter(|other| *other == id).count() == 1
     {
@@ -286,12 +287,12 @@ proptest! {
     #![proptest_config(generate::cases(150, 20_000))]
 
     #[test]
-    fn every_counterfactual_of_a_life_is_what_every_budget_shows(life in life()) {
+    fn counterfactuals_of_a_replayed_conversation_agree_with_planning_at_every_budget(life in life()) {
         every_answer_agrees(&life)?;
     }
 }
 
-/// Reasoning that the options drop costs nothing, in a message that is out too.
+/// Reasoning that the options drop costs nothing, also in an excluded message.
 #[test]
 fn dropped_reasoning_is_counted_at_no_budget() {
     let mut config = Config::default();
@@ -310,10 +311,10 @@ fn dropped_reasoning_is_counted_at_no_budget() {
     assert_eq!((got.included, got.tokens), (false, Some(30 + 12)));
 }
 
-/// Where the minimum does not fit with the documents of an earlier question, they leave, and others come in before that
-/// budget would be reached.
+/// If the minimum does not fit with the documents of an earlier question, they are evicted. Others are
+/// included before that budget is reached.
 #[test]
-fn documents_of_earlier_questions_leave_at_every_budget_at_which_a_plan_lets_them() {
+fn explanations_evict_documents_at_the_same_budgets_as_plans() {
     let mut config = Config::default();
     config.rag.placement = Placement::WithQuestion;
     let model = Model::named("gpt-4o").unwrap();
@@ -337,10 +338,10 @@ fn documents_of_earlier_questions_leave_at_every_budget_at_which_a_plan_lets_the
     }
 }
 
-/// A thought of unknown birth is sent where everything before it is (rule K5): at the budgets at which it is not, it costs
+/// Reasoning of unknown origin is sent if everything before it is (rule K5). At other budgets it costs
 /// nothing.
 #[test]
-fn reasoning_that_is_withheld_is_that_of_each_budget() {
+fn withheld_reasoning_is_computed_at_each_budget() {
     let model = Model::named("claude-fable-5-2").unwrap();
     let format = model.wire_format;
     let manager = ContextWindowManager::new(model, generate::bytes(), Config::default()).unwrap();

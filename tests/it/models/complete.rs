@@ -1,11 +1,11 @@
-//! The registry against a public catalogue, and the age of its figures.
+//! Compares the registry with a public catalogue, and checks the age of its figures.
 
 use crate::support::{self, data};
 use context_window::{Registry, provider::ModelEntry};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
-/// Those who make models, as the catalogue names them.
+/// Companies that make models, by their names in the catalogue.
 const MAKERS: [&str; 22] = [
     "openai",
     "anthropic",
@@ -66,7 +66,7 @@ fn models_that_their_makers_sell_are_known() {
     assert!(found >= 2_481, "{found} of {} names are found", sold.len());
 }
 
-/// Days since the first of March of the year 0, by the calendar of today.
+/// Returns the days since 1 March of the year 0 in the Gregorian calendar.
 fn day(date: &str) -> Option<u64> {
     let mut parts = date.splitn(3, '-').map(|part| part.parse::<u64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
@@ -74,14 +74,15 @@ fn day(date: &str) -> Option<u64> {
     Some(year * 365 + year / 4 - year / 100 + year / 400 + (153 * ((month + 9) % 12) + 2) / 5 + day - 1)
 }
 
-/// The entries whose figures were read more than 60 days before the newest ones.
+/// Returns the entries whose figures were read more than 60 days before the newest ones.
 fn old(registry: &Registry) -> Vec<&ModelEntry> {
     let newest = registry.entries().iter().filter_map(|entry| day(&entry.date)).max().unwrap_or_default();
     let is_old = |entry: &&ModelEntry| day(&entry.date).is_none_or(|day| newest - day > 60);
     registry.entries().iter().filter(is_old).collect()
 }
 
-/// Names them at the end of `./check`. They are no failure: nothing fails because time passes.
+/// `./check` prints these names at its end. They are no failure, so that no test fails only because time
+/// passes.
 #[test]
 fn figures_older_than_sixty_days_are_named() {
     let entry = |name: &str, date: &str| {

@@ -1,9 +1,9 @@
-//! Names that models go by (rule B7): each kind of rule, and names that no rule explains.
+//! Model names (rule B7): one case for each kind of rule, and names that no rule resolves.
 
 use context_window::{Model, Registry, WireFormat};
 use proptest::prelude::*;
 
-/// The name of the entry that a name leads to.
+/// Returns the name of the entry for a model name.
 fn found(name: &str) -> Option<&'static str> {
     Registry::built_in().unwrap().entry(name).map(|entry| entry.name.as_str())
 }
@@ -25,7 +25,7 @@ fn each_rule_leads_to_the_entry() {
         ("accounts/fireworks/models/llama-v3p1-8b-instruct", "llama-3.1-8b-instruct"),
         ("accounts/fireworks/models/glm-4p6", "glm-4.6"),
         ("@cf/meta/llama-3.1-8b-instruct", "llama-3.1-8b-instruct"),
-        // Variants, dates and versions behind the name.
+        // Variants, dates and versions after the name.
         ("openai/gpt-oss-120b:free", "gpt-oss-120b"),
         ("anthropic/claude-3.7-sonnet:thinking", "claude-3-7-sonnet"),
         ("claude-3-5-sonnet-latest", "claude-3-5-sonnet"),
@@ -54,7 +54,7 @@ fn each_rule_leads_to_the_entry() {
             "bedrock/arn:aws-us-gov:bedrock:r:1:inference-profile/anthropic.claude-3-haiku-20240307-v1:0",
             "claude-3-haiku",
         ),
-        // Local models: tags and compressed weights.
+        // Local models: tags and quantised weights.
         ("llama3.1", "llama-3.1-8b-instruct"),
         ("llama3.1:latest", "llama-3.1-8b-instruct"),
         ("llama3.1:8b-instruct-q4_K_M", "llama-3.1-8b-instruct"),
@@ -79,7 +79,7 @@ fn each_rule_leads_to_the_entry() {
 #[test]
 fn a_name_that_no_rule_explains_is_unknown() {
     for name in [
-        // Part of a name, or a name with more in it.
+        // Parts of a name, and names with additional text.
         "gpt",
         "gpt-4o-",
         "my-gpt-4o",
@@ -98,7 +98,7 @@ fn a_name_that_no_rule_explains_is_unknown() {
         "deepseek-r1-distill-qwen-1.5b",
         "llama3.1:3b",
         "gpt-4o:70b",
-        // No dates.
+        // Invalid dates.
         "gpt-4o-2024-08-0x",
         "gpt-4o-2024",
         "-2024-08-06",
@@ -133,7 +133,7 @@ fn an_ending_sets_the_context_length() {
     assert!(unknown.unknown && unknown.context_len.is_none());
 }
 
-/// A name from another place means the same limits, wire format and price as the entry's own.
+/// A name in another notation has the limits, wire format and price of its entry.
 #[test]
 fn a_read_name_has_the_figures_of_its_entry() {
     let model = Model::named("us.anthropic.claude-sonnet-4-5-20250929-v1:0").unwrap();
@@ -145,7 +145,7 @@ fn a_read_name_has_the_figures_of_its_entry() {
 }
 
 #[test]
-fn the_names_of_a_users_file_come_first() {
+fn names_in_a_users_file_have_priority() {
     let long = "deep/".repeat(400) + "own";
     let text = format!(
         "[[model]]\nname = \"openai:gpt-4o\"\nprovider = \"me\"\ncontext_len = 9\n\
@@ -157,7 +157,7 @@ fn the_names_of_a_users_file_come_first() {
     assert_eq!(own.entry(&long).unwrap().context_len, Some(8));
 }
 
-/// Work on a name is bounded: such names are unknown, and are so at once.
+/// The work for a name is bounded: such names are rejected as unknown at once.
 #[test]
 fn hostile_names_are_bounded() {
     for name in [
@@ -171,7 +171,7 @@ fn hostile_names_are_bounded() {
     ] {
         assert_eq!(found(&name), None);
     }
-    // As many rules as a name of the greatest length can need.
+    // A name of the maximum length that needs the largest number of rules.
     let bytes = 512 - "gpt-4o".len();
     for (beginning, ending) in
         [("us.", ""), ("openai:", ""), ("a/", ""), ("", ":free"), ("us.", "-v1"), ("llama-v", "")]
@@ -183,7 +183,7 @@ fn hostile_names_are_bounded() {
 }
 
 proptest! {
-    /// An entry is found under its name and each alias, whatever is written before and behind it.
+    /// An entry is found by its name and each alias, with any known prefix and suffix.
     #[test]
     fn a_decorated_name_is_its_entry(
         at in 0..usize::MAX,

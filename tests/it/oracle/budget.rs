@@ -1,9 +1,10 @@
-//! What each section gets, by trying every way (rule B5).
+//! Section budgets, found by trying every combination (rule B5).
 
 use super::*;
 
 impl Oracle<'_> {
-    /// B5 by brute force: every way to hold each section at its minimum, at its demand, or at λ times its share.
+    /// Computes section budgets by brute force (rule B5): each section is at its minimum, at its demand, or
+    /// at λ times its share.
     pub fn budgets(&self, total: i64, minimums: [i64; 3], no_documents: bool) -> [i64; 3] {
         let demands = self.demands(total, minimums, no_documents);
         let shares = Section::ALL.map(|section| i64::from(self.s.config.sections.section(section).share));
@@ -17,7 +18,7 @@ impl Oracle<'_> {
             if left < 0 || (rising == 0 && left != 0) {
                 continue;
             }
-            // λ = left / rising. Each section has to be where λ puts it.
+            // λ = left / rising. Each section's budget has to follow from this λ.
             let consistent = (0..3).all(|at| {
                 let (low, high) = (minimums[at], demands[at]);
                 match (way[at], rising) {
@@ -31,7 +32,7 @@ impl Oracle<'_> {
                     (_, _) => shares[at] * left >= high * rising || low == high,
                 }
             });
-            // Without a rising section some λ has to put everything where it is.
+            // Without a rising section, one λ has to exist that gives every section its budget.
             let some_lambda = rising > 0 || {
                 let above = (0..3).filter(|at| way[*at] == 1 && minimums[*at] < demands[*at]);
                 let below =
@@ -54,7 +55,8 @@ impl Oracle<'_> {
                 continue;
             }
             let mut budgets = [0, 1, 2].map(|at| [minimums[at], demands[at], 0][way[at]]);
-            // One token at a time, each to the section with the most share for a token and a half more than it has.
+            // One token at a time goes to the section with the largest share divided by its budget plus a
+            // half.
             let rises = |at: &usize| way[*at] == 2;
             (0..3).filter(rises).for_each(|at| budgets[at] = 0);
             for _ in 0..left {

@@ -1,4 +1,4 @@
-//! Who may come in, in order (rules S1 to S3, S8, S9).
+//! The candidates in order (rules S1 to S3, S8, S9).
 
 use super::*;
 
@@ -14,7 +14,8 @@ impl Oracle<'_> {
         units
     }
 
-    /// The pins in order: the unit, the user message it brings, and whether it is never dropped.
+    /// Returns the pins in order: the unit, the user message included with it, and true if it is never
+    /// dropped.
     pub fn pins(&self) -> Vec<(Unit, Option<Unit>, bool)> {
         let mut pins = Vec::new();
         for (at, (_, priority, ttl)) in self.s.notes.iter().enumerate() {
@@ -46,7 +47,7 @@ impl Oracle<'_> {
         pins.into_iter().map(|(_, pin)| pin).collect()
     }
 
-    /// The documents in order, and why some of them never compete.
+    /// Returns the documents in order, with a reason for those that never compete.
     pub fn documents(&self) -> Vec<(usize, Option<String>)> {
         let rules = self.s.config.rag;
         let mut order: Vec<usize> = (0..self.s.rag.len()).collect();

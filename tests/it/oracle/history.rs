@@ -1,10 +1,11 @@
-//! What the conversation is made of: which result answers which call, turns, sizes, and what can never be sent
+//! The parts of a conversation: pairs of calls and results, turns, sizes, and messages that can never be sent
 //! (rules H1 to H3, T1, T2).
 
 use super::*;
 
 impl Oracle<'_> {
-    /// H1: the nearest unanswered call before; else the next one of the turn that comes; H3: a second result never.
+    /// Pairs a result with the nearest earlier call that has none, otherwise with the next call of its turn
+    /// (rule H1). A second result for a call is never paired (rule H3).
     pub fn pair(&mut self, at: usize) {
         let line = &self.s.lines[at];
         if let Some(id) = line.answers {
@@ -27,7 +28,7 @@ impl Oracle<'_> {
         }
         let turn = (0..at).rev().find(|before| self.is_head(*before)).unwrap_or(0);
         for (call, name) in line.calls.iter().enumerate() {
-            // A user message begins a turn: no result of its turn came before it.
+            // A user message begins a turn, so no result of its turn comes before it.
             let early = (turn..at).filter(|_| !self.is_head(at)).find(|before| {
                 self.s.lines[*before].answers == Some(name)
                     && self.owner[*before].is_none()
@@ -53,7 +54,8 @@ impl Oracle<'_> {
         self.s.lines[..=at].iter().all(|line| line.role == Role::System)
     }
 
-    /// The turns as (head, exchanges), oldest first; an exchange is named by its first message.
+    /// Returns the turns as (user message, exchanges), oldest first. An exchange is named by its first
+    /// message.
     pub fn turns(&self) -> Vec<(Option<usize>, Vec<usize>)> {
         let mut turns: Vec<(Option<usize>, Vec<usize>)> = Vec::new();
         for at in (0..self.s.lines.len()).filter(|at| !self.leading(*at)) {
@@ -75,7 +77,8 @@ impl Oracle<'_> {
         std::iter::once(at).chain(self.answers[at].iter().flatten().copied()).collect()
     }
 
-    /// H9: calls of a user message and their results are text of the user, with a number where there are several calls.
+    /// Returns the size of a user's call or its result, which are sent as user text, numbered if there are
+    /// several (rule H9).
     fn said_by_the_user(&self, at: usize) -> Option<i64> {
         let line = &self.s.lines[at];
         let head = self.owner[at].unwrap_or(at);
@@ -147,7 +150,8 @@ impl Oracle<'_> {
     }
 
     pub fn over(&self, ttl: Option<Ttl>) -> bool {
-        // Nothing was asked about before in these sessions, so `ask` keeps everything one more turn.
+        // These sessions have no earlier question about expired items, so `ask` keeps everything one more
+        // turn.
         ttl == Some(Ttl::NoneRemaining) && self.s.config.ttl_policy == TtlPolicy::Automatic
     }
 
@@ -179,7 +183,7 @@ impl Oracle<'_> {
         required
     }
 
-    /// Why a message or exchange is out before anything is weighed.
+    /// Returns the reason that excludes a message or exchange before any budget is considered.
     pub fn dead(&self, turn: &(Option<usize>, Vec<usize>), at: usize) -> Option<&'static str> {
         let required = self.required();
         if let Some(rule) = self.never(at) {

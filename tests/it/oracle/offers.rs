@@ -1,9 +1,10 @@
-//! What room is offered to: pins, window, documents (rules S2 to S4, S8, B6).
+//! Offers of room to pins, window and documents (rules S2 to S4, S8, B6).
 
 use super::*;
 
 impl Oracle<'_> {
-    /// What found no room: how much there was for it, and what held it.
+    /// Includes pins as room allows. Returns the others, with the tokens available for each and the limit
+    /// that excluded it.
     pub fn offer_pins(&mut self, room: i64, merge: i64, cap: i64, limit: i64) -> Fallen {
         let mut out = BTreeMap::new();
         let (mut spent, mut merge) = (0, merge);
@@ -36,8 +37,8 @@ impl Oracle<'_> {
         out
     }
 
-    /// S4 by brute force: every cut of the conversation, from keeping nothing to keeping everything; the longest that
-    /// fits is taken. Returns what holds the rest.
+    /// Tries every cut of the conversation, from keeping nothing to keeping everything, and takes the longest
+    /// that fits (rule S4). Returns the limit that excluded the rest.
     pub fn offer_window(
         &mut self,
         room: i64,
@@ -58,7 +59,7 @@ impl Oracle<'_> {
         let capped = cap < room.max(0);
         let (room, beyond_the_mark) = (room.min(cap), beyond_the_mark.min(cap));
         let no_user = turns.len() == 1 && turns[0].0.is_none();
-        // A cut: the turns after it are whole, and of the turn it falls in so many exchanges are kept.
+        // A cut: the turns after it are whole, and a number of exchanges is kept of the turn that it splits.
         let mut cuts: Vec<(usize, Option<usize>)> = Vec::new();
         for (number, turn) in turns.iter().enumerate().rev() {
             cuts.push((number + 1, None));
@@ -67,7 +68,7 @@ impl Oracle<'_> {
             }
         }
         cuts.push((0, None));
-        // S5: a cut never reaches back behind where the window started.
+        // A cut never reaches back before the start of the last window (rule S5).
         if let Some(floor) = self.floor().filter(|_| floored) {
             cuts.retain(|(whole_from, trimmed)| self.is_behind(&turns, *whole_from, *trimmed, floor));
         }
@@ -121,8 +122,8 @@ impl Oracle<'_> {
         }
     }
 
-    /// S5: what joins if the newest turn before the live one stays beyond the low mark, where all of it was in the window and
-    /// it fits.
+    /// Returns the messages to add so that the newest turn before the live one stays beyond the low mark.
+    /// Returns `None` unless all of it was in the window and it fits (rule S5).
     fn newest_answered(&self, turns: &[(Option<usize>, Vec<usize>)], room: i64) -> Option<Vec<usize>> {
         let of = turns.len().checked_sub(2)?;
         let joins = |turn: &(Option<usize>, Vec<usize>), at: usize| {
@@ -153,7 +154,7 @@ impl Oracle<'_> {
         (size <= room.max(0)).then_some(units)
     }
 
-    /// Nothing, where a set was to stay and not even its first fits.
+    /// Returns `None` if the documents of the last prompt were to stay and not even the first one fits.
     pub fn offer_documents(&mut self, room: i64, cap: i64, share: i64) -> Option<BTreeMap<Unit, String>> {
         if self.has_a_set() {
             return self.offer_the_set(room, cap, share);
@@ -162,7 +163,7 @@ impl Oracle<'_> {
         Some(self.offer(&all, self.s.config.rag.fill, room, cap))
     }
 
-    /// These documents, in order.
+    /// Offers the room to these documents, in order.
     pub fn offer(&mut self, these: &[usize], fill: RagFill, room: i64, cap: i64) -> BTreeMap<Unit, String> {
         let rules = self.s.config.rag;
         let capped = cap < room.max(0);

@@ -1,12 +1,12 @@
-//! What a prompt leaves behind for the next, in the oracle's words (rules S5, S7).
+//! State that a prompt leaves for the next one, in the oracle's terms (rules S5, S7).
 
 use super::{BTreeMap, Oracle, RagFill, Role, Section, Unit, generate};
 use context_window::config::ToolResults;
 
 impl Oracle<'_> {
-    // ---- S5, the window
+    // ---- The window (rule S5)
 
-    /// The unit that the last prompt's window started with.
+    /// Returns the unit at which the last prompt's window started.
     fn start_before(&self) -> Option<usize> {
         let start = self.s.before.as_ref()?.start;
         if start >= self.s.lines.len() || self.leading(start) {
@@ -15,12 +15,12 @@ impl Oracle<'_> {
         Some(if self.is_head(start) { start } else { self.owner[start].unwrap_or(start) })
     }
 
-    /// Where a cut may reach back to.
+    /// Returns the earliest message that a cut may reach.
     pub fn floor(&self) -> Option<usize> {
         self.start_before()
     }
 
-    /// Whether a cut keeps nothing of the conversation from before `floor`.
+    /// Returns true if a cut keeps no message before `floor`.
     pub fn is_behind(
         &self,
         turns: &[(Option<usize>, Vec<usize>)],
@@ -40,7 +40,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// The units that join, where the last prompt's window starts again.
+    /// Returns the units to include if the last prompt's window continues.
     pub fn resumed(&self) -> Option<Vec<usize>> {
         let start = self.start_before()?;
         let turns = self.turns();
@@ -72,9 +72,10 @@ impl Oracle<'_> {
         Some(units)
     }
 
-    // ---- S5, the documents
+    // ---- The documents (rule S5)
 
-    /// The documents of the last prompt, in its order, if the question is the same and one of them still competes.
+    /// Returns the documents of the last prompt in its order, if the question is the same and one of them
+    /// still competes.
     fn set(&self) -> Vec<&'static str> {
         let before = self.s.before.as_ref().filter(|before| before.same_question && !self.no_set);
         let Some(before) = before.filter(|_| self.live_question().is_some()) else { return Vec::new() };
@@ -93,18 +94,19 @@ impl Oracle<'_> {
         !self.set().is_empty()
     }
 
-    /// The rank of a document in that set; those that are not in it come last.
+    /// Returns the rank of a document in the last prompt; all others come last.
     pub fn place_in_the_set(&self, at: usize) -> usize {
         self.set().iter().position(|id| *id == self.s.rag[at].id).unwrap_or(usize::MAX)
     }
 
-    /// Whether a document is one that may come in: of the set, where there is one.
+    /// Returns true if a document may be included. If documents of the last prompt are kept, only those may.
     pub fn competes(&self, at: usize) -> bool {
         let set = self.set();
         set.is_empty() || set.contains(&self.s.rag[at].id)
     }
 
-    /// The first offer: the set as a whole within the section's budget, else as much from the front as its share holds.
+    /// Makes the first offer: all documents of the last prompt within the section's budget, otherwise the
+    /// first ones within its share.
     pub fn offer_documents_first(&mut self, budget: i64, share: i64) {
         if !self.has_a_set() {
             self.offer_documents(budget, i64::MAX, 0);
@@ -123,8 +125,8 @@ impl Oracle<'_> {
         (0..self.s.rag.len()).filter(|at| self.place_in_the_set(*at) < usize::MAX).collect()
     }
 
-    /// Of what is left over all of the set or nothing, unless nothing is in yet: then as much from the front as fits, and
-    /// no set any longer where nothing of it can come in.
+    /// Offers the free tokens to all documents of the last prompt or none of them. If none is included yet,
+    /// as many of the first ones as fit are. Returns `None` if not even one fits.
     pub fn offer_the_set(&mut self, room: i64, cap: i64, share: i64) -> Option<BTreeMap<Unit, String>> {
         let set = self.members_of_the_set();
         let before = self.kept.clone();
@@ -137,7 +139,7 @@ impl Oracle<'_> {
         if had && out.values().any(|reason| reason.starts_with("budget")) {
             self.kept = before;
         } else if had && self.kept == before {
-            // S5: others join behind the set, up to the share.
+            // Others are added after them, up to the share (rule S5).
             let others: Vec<usize> = self.documents().into_iter().map(|(at, _)| at).collect();
             let left = share - self.used(Section::Rag);
             out = self.offer(&others, self.s.config.rag.fill, room.min(left), cap);
@@ -153,7 +155,7 @@ impl Oracle<'_> {
         Some(verdicts)
     }
 
-    // ---- S7
+    // ---- Clearing and clipping (rule S7)
 
     pub fn cleared_before(&self) -> usize {
         let clears = self.s.config.conversation.tool_results == ToolResults::Clear;
@@ -161,7 +163,7 @@ impl Oracle<'_> {
         before.filter(|at| clears && *at < self.s.lines.len()).unwrap_or(0)
     }
 
-    /// Bytes of a message's own text as it is sent.
+    /// Returns the bytes of a message's own text as sent.
     pub fn bytes_sent(&self, at: usize) -> i64 {
         let size = self.s.lines[at].size;
         if let (Some(clip), true) = (self.clip, self.in_the_open_exchange(at)) {
@@ -180,7 +182,7 @@ impl Oracle<'_> {
         self.owner[at].is_some() && self.owner[at] == self.open()
     }
 
-    /// The length of a result's stub, where it may be cleared.
+    /// Returns the length of a result's stub, if the result may be cleared.
     fn stub(&self, at: usize) -> Option<usize> {
         let owner = self.owner[at].filter(|owner| !self.is_head(*owner))?;
         let size = self.s.lines[at].size;
@@ -189,11 +191,12 @@ impl Oracle<'_> {
         (free && stub < size).then_some(stub)
     }
 
-    /// Where the boundary moves to, if that is worth while: from the newest result back, no further than `most` tokens.
+    /// Returns the new boundary if clearing is worth while: from the newest result back, freeing at most
+    /// `most` tokens.
     pub fn clear_to(&self, most: i64) -> Option<usize> {
         let options = self.s.config.conversation;
         let start = self.start_before()?;
-        // What a user's call gave back is the user's text (H9).
+        // The result of a user's call is user text (rule H9).
         let is_result = |at: &usize| self.owner[*at].is_some_and(|owner| !self.is_head(owner));
         let results: Vec<usize> = (start..self.s.lines.len()).filter(is_result).collect();
         let keep = options.keep_results as usize;
@@ -227,7 +230,7 @@ impl Oracle<'_> {
         None
     }
 
-    /// The longest clip at which the minimum fits, by trying all of them.
+    /// Returns the longest clip at which the minimum fits, by trying all of them.
     pub fn clip_to(&self, least: i64, total: i64) -> Option<usize> {
         if self.s.config.conversation.tool_results != ToolResults::Clip || self.clip.is_some() {
             return None;
@@ -246,7 +249,7 @@ impl Oracle<'_> {
     }
 }
 
-/// The length of a clipped text of so many bytes, where it is shorter.
+/// Returns the length of a text clipped to this number of bytes, or `None` if that is no shorter.
 fn clipped(at: usize, size: usize, bytes: usize) -> Option<usize> {
     let gap = size.checked_sub(bytes).filter(|gap| *gap > 0)?;
     let note = format!("\n[{gap} of the {size} bytes of m{at} are left out here.]\n").len();

@@ -1,9 +1,10 @@
-//! What became of every id, in the oracle's words, and the planner's verdicts in them too (rule O2).
+//! The decision for every id in the oracle's terms, and the planner's decisions translated to them (rule O2).
 
 use super::*;
 
 impl Oracle<'_> {
-    /// The oldest kept message of the conversation behind which nothing that lives is missing; a whole turn by its head.
+    /// Returns the oldest kept message of the conversation after which no live message is missing. A whole
+    /// turn is named by its user message.
     pub fn start(&self) -> Option<String> {
         let turns = self.turns();
         let mut start = None;
@@ -31,7 +32,7 @@ impl Oracle<'_> {
             if head_missing {
                 break;
             }
-            // A turn that is in by its pins alone is not kept by recency.
+            // A turn included only by its pins is not kept as recent.
             let by_recency = |at: usize| {
                 self.kept
                     .get(&Unit::Message(at))
@@ -47,13 +48,14 @@ impl Oracle<'_> {
         start.map(|at| format!("m{at}"))
     }
 
-    /// One verdict an id. `behind` holds what the walk did not reach.
+    /// Returns one verdict per id. `behind` is the reason of items that the walk did not reach.
     pub fn verdicts(&self, out: &BTreeMap<Unit, String>, behind: &str) -> Verdicts {
         let overflow = behind == OVERFLOW;
         let held = behind.to_owned();
         let mut verdicts = Verdicts::new();
         let start = self.start();
-        // S4: where the window begins inside a turn, the turn's user message is there for what is kept of it.
+        // If the window begins inside a turn, the turn's user message is included for the kept part (rule
+        // S4).
         let begins_in = |at: &usize| start.as_ref() == Some(&format!("m{at}"));
         let trimmed = self.turns().into_iter().find(|turn| turn.1.iter().any(begins_in));
         let question = trimmed.and_then(|turn| turn.0).map(Unit::Message);
@@ -83,13 +85,13 @@ impl Oracle<'_> {
             let head_dead = turn.0.filter(|head| {
                 self.dead(turn, *head).is_some() && !self.kept.contains_key(&Unit::Message(*head))
             });
-            // The walk stops in the first turn of which something that lives is missing.
+            // The walk stops in the first turn with a missing live message.
             let mut stopped = !reached;
             let mut order: Vec<usize> = turn.1.iter().rev().copied().collect();
             let head_missing = turn
                 .0
                 .is_some_and(|head| !self.kept.contains_key(&Unit::Message(head)) && head_dead.is_none());
-            // O2: a turn that is left out altogether is behind the point where the walk stopped.
+            // A turn that is excluded completely is beyond the point at which the walk stopped (rule O2).
             let missing =
                 |at: &usize| !self.kept.contains_key(&Unit::Message(*at)) && self.dead(turn, *at).is_none();
             let of_the_window = |at: &usize| {
@@ -111,11 +113,11 @@ impl Oracle<'_> {
                     && (self.never(at).is_some() || self.expired(at))
                     && !self.required().contains(&at);
                 let reason = if pins.contains(&unit) {
-                    // A pin that got no room is an ordinary message again, and so the walk stopped at it.
+                    // A pin without room is an ordinary message again, so the walk stopped at it.
                     stopped |= head_dead.is_none();
                     match () {
                         () if overflow => held.clone(),
-                        // S3, T1: it falls with its question.
+                        // It expires with its user message (rules S3, T1).
                         () if head_dead.is_some_and(|head| head != at) => "ttl_expired".to_owned(),
                         () => out.get(&unit).cloned().unwrap_or_default(),
                     }
@@ -150,7 +152,8 @@ impl Oracle<'_> {
         verdicts
     }
 
-    /// The ids a unit represents, and whether they are placeholder results. Documents are named by their index, since ids repeat.
+    /// Returns the ids of a unit, each with true if it is a placeholder result. Documents are named by their
+    /// index, because ids can repeat.
     pub fn ids(&self, unit: Unit) -> Vec<(String, bool)> {
         match unit {
             Unit::System => vec![("s0".into(), false)],
@@ -164,7 +167,7 @@ impl Oracle<'_> {
             Unit::Message(at) => {
                 let real = self.members(at).into_iter().map(|at| (format!("m{at}"), false));
                 let names = self.call_names(at);
-                // H9: there are no placeholder results in the user role.
+                // There are no placeholder results in the user role (rule H9).
                 let calls = if self.is_head(at) { 0 } else { names.len() };
                 let missing = (0..calls).filter(|call| self.answers[at][*call].is_none());
                 real.chain(missing.map(|call| (format!("synth:m{at}:{}", names[call]), true))).collect()
@@ -172,7 +175,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// H1: repeated ids of one message become `x#2`, `x#3`, never a name that is there already.
+    /// Repeated ids of one message become `x#2`, `x#3` and so on, never a name that already exists (rule H1).
     pub fn call_names(&self, at: usize) -> Vec<String> {
         let calls = &self.s.lines[at].calls;
         let mut names: Vec<String> = Vec::new();
@@ -188,7 +191,7 @@ impl Oracle<'_> {
     }
 }
 
-/// The planner's verdicts in the oracle's words.
+/// Translates the planner's decisions to the oracle's terms.
 pub fn planned(session: &Session, oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdicts {
     let mut verdicts = Verdicts::new();
     let mut ranks: BTreeMap<String, Vec<usize>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Histories as broken as they come: dangling, orphan, doubled, reused and far-off ids, system messages anywhere, empty and
-//! multi-part content, reasoning, images, foreign parts, user turns while a call is open.
+//! Generates broken histories: dangling, orphan, doubled, reused and distant ids, system messages anywhere,
+//! empty and multi-part content, reasoning, images, foreign parts, and user turns while a call is open.
 
 use context_window::{
     Conversation, Message, Part, PinnedItem, PlanRequest, Priority, RagItem, Role, Tool, ToolCall,
@@ -152,7 +152,7 @@ fn content(message: Message, parts: Option<Vec<Part>>) -> Message {
 
 fn message() -> impl Strategy<Value = Message> {
     let parts = || prop::option::weighted(0.25, prop::collection::vec(part(), 0..4));
-    // Some users have tools of their own.
+    // Some users have their own tools.
     let calls = prop::option::weighted(0.2, prop::collection::vec(call(), 1..3));
     let user = (text(), parts(), calls).prop_map(|(text, parts, calls)| {
         let message = content(Message::user(text), parts);
@@ -185,7 +185,7 @@ fn message() -> impl Strategy<Value = Message> {
     })
 }
 
-/// Tools of different names, some of them alike in the letters that providers take.
+/// Generates tools with different names, some of them equal in the characters that providers accept.
 fn tools() -> impl Strategy<Value = Vec<Tool>> {
     let schema = prop::sample::select(
         &[

@@ -1,11 +1,11 @@
-//! The ledger against the body: what is sent is counted again from its JSON, by the figures that config/models.toml states.
+//! Compares the ledger with the body: the sent JSON is counted again with the figures of config/models.toml.
 
 use super::body::Goal;
 use crate::rules::Form;
 use context_window::{ContextPlan, Message, Part, Role, TokenCounter};
 use serde_json::Value;
 
-/// Figures of a wire format, as its documentation or ours states them.
+/// Token figures of a wire format, from its documentation or from this project's.
 struct Figures {
     message: u64,
     role: bool,
@@ -13,13 +13,16 @@ struct Figures {
     name: u64,
     call: u64,
     priming: u64,
-    /// An image of unknown size, a document elsewhere, and a second of sound.
+    /// Tokens of an image of unknown size.
     image: u64,
+    /// Tokens of a document of unknown size.
     file: u64,
+    /// Tokens of a second of sound.
     second: u64,
 }
 
-/// What the providers' pages say of media, model by model: image, document of ten pages, second of sound.
+/// Returns the token figures of the providers' documentation by model: image, document of ten pages, second
+/// of sound.
 fn media(model: &str) -> (u64, u64, u64) {
     match model {
         "gpt-4o" => (85 + 8 * 170, 10 * (1_000 + 85 + 4 * 170), 10),
@@ -59,11 +62,11 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
     let tools = sum.tools(goal.rules.form, body) as i64;
     let said: i64 =
         plan.overhead.iter().filter(|line| line.what.name() == "tools").map(|line| line.tokens).sum();
-    // A template is handed what no request body has a field for.
+    // A template also gets data that no request body has a field for.
     if said != tools && goal.rules.form != Form::ChatTemplate {
         return Err(format!("N3: the body's tools count {tools}, the plan says {said}\n{body:#}"));
     }
-    // Where arguments are JSON on the wire, reading the body back has lost the white space between.
+    // If arguments are sent as JSON, reading the body back loses the white space between values.
     let as_json = matches!(goal.rules.form, Form::Anthropic | Form::Gemini);
     let calls = plan.messages().iter().flat_map(|message| message.tool_calls()).filter(|_| as_json);
     let sent = calls.fold(sent as i64, |sent, call| {
@@ -79,7 +82,7 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         }
         _ => sent,
     });
-    // Each hosted item is an item of its own in the body, and its message has one frame.
+    // Each hosted item is a separate item in the body, and its message has one frame.
     let hosted = plan.messages().iter().filter(|_| goal.rules.form == Form::OpenAiResponses);
     let sent = hosted.fold(sent, |sent, message| {
         let items = message.parts().iter().filter(|part| is_hosted_item(part)).count() as i64;
@@ -119,7 +122,7 @@ fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A part without the breakpoint it bears, which is no text of the prompt.
+/// Returns a part without its breakpoint, which is no text of the prompt.
 fn without_mark(part: &Value) -> Value {
     let mut part = part.clone();
     let fields = part.as_object_mut().unwrap();
@@ -130,7 +133,8 @@ fn without_mark(part: &Value) -> Value {
 }
 
 impl Sum {
-    /// The tools of a body by the cookbook's formula (rule N3), whatever the wire format calls their fields.
+    /// Counts the tools of a body by the cookbook's formula (rule N3), for the field names of each wire
+    /// format.
     fn tools(&self, form: Form, body: &Value) -> u64 {
         let lists = list(body, "tools").iter();
         let each: Vec<&Value> = lists
@@ -156,7 +160,7 @@ impl Sum {
         let count = |text: String| self.counter.count(&text).unwrap().tokens;
         let mut sum =
             7 + count(format!("{}:{}", said(function, "name"), sentence(said(function, "description"))));
-        // What a definition says beside the fields of a tool, as its JSON, but for what no model reads.
+        // Other fields of a definition count as JSON, except those that no model reads.
         let known = [
             &keys[..],
             &["type", "name", "description", "function"],
@@ -203,7 +207,7 @@ impl Sum {
         self.figures.message + role
     }
 
-    /// A plain text, or a list of parts.
+    /// Counts a plain text or a list of parts.
     fn content(&self, content: &Value) -> u64 {
         match content {
             Value::Array(parts) => parts.iter().map(|part| self.figures.part + self.part(part)).sum(),
@@ -218,7 +222,7 @@ impl Sum {
             Some("image_url" | "input_image" | "image") => self.figures.image,
             _ if part.get("text").is_some() => self.text(&part["text"]),
             _ if part.get("inlineData").is_some() || part.get("fileData").is_some() => self.figures.image,
-            // Three bytes without a header last for less than a second.
+            // Three bytes without a header last less than a second.
             Some("input_audio") => self.figures.second,
             Some("input_file") => self.figures.file,
             _ => self.json(&without_mark(part)),
@@ -259,7 +263,7 @@ impl Sum {
         list(body, "input").iter().map(item).sum()
     }
 
-    /// A result as an object: one of its text alone counts as the text.
+    /// Counts a result object. One with only a text counts as that text.
     fn response(&self, response: &Value) -> u64 {
         let only = response.as_object().filter(|object| object.len() == 1);
         let text = only.and_then(|object| object.get("output").or(object.get("error")));
@@ -269,7 +273,7 @@ impl Sum {
         }
     }
 
-    /// What is sealed counts a quarter of what it is longer than what is shown.
+    /// Returns a quarter of the signature's length beyond the shown text.
     fn sealed(&self, seal: &Value, shown: u64) -> u64 {
         (seal.as_str().unwrap_or_default().len() as u64).saturating_sub(shown).div_ceil(4)
     }

@@ -1,4 +1,4 @@
-//! Option files: every key with its default, and the same refused by schema and loader.
+//! Option files: every key with its default, and options refused by both schema and loader.
 
 use super::{Schema, inside, root, sessions};
 use context_window::{
@@ -21,7 +21,7 @@ fn every_option_is_in_the_schema_with_its_default() {
     let schema = Schema::named("config");
     let defaults = include_str!("../../../config/default.toml");
     schema.expect(&as_json(defaults), "default.toml");
-    // The keys that are unset by default too, with the values of their comments.
+    // Includes the keys that are unset by default, with the values of their comments.
     let all = defaults.replace("\n#", "\n");
     let lines =
         all.lines().filter(|line| line.starts_with('[') || line.contains(" = ") && !line.starts_with(' '));
@@ -65,8 +65,8 @@ fn every_option_is_in_the_schema_with_its_default() {
     assert!(loads(models) && schema.takes(&as_json(models)));
 }
 
-/// Every key with values of every kind: what the schema refuses the loader refuses, and the other way round but for what
-/// hangs on other keys.
+/// Every key with values of every kind: the loader refuses all values that the schema refuses. The schema
+/// refuses all values that the loader refuses, except those that depend on other keys.
 #[test]
 fn schema_and_loader_refuse_the_same_options() {
     let schema = Schema::named("config");
@@ -113,7 +113,7 @@ fn schema_and_loader_refuse_the_same_options() {
     for key in keys.chain(["rag.zzz", "zzz", "rag", "compaction.models"].map(str::to_owned)) {
         for value in kinds {
             let text = format!("{key} = {value}\n");
-            // Serde takes a list for a table whose every key may be missing.
+            // Serde accepts a list for a table in which every key is optional.
             if (key == "rag" || key.ends_with(".retain")) && value.starts_with('[') {
                 continue;
             }

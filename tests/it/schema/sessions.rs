@@ -1,4 +1,4 @@
-//! Session files: real ones and whole ones, and the same refused by schema and reader.
+//! Session files: real ones and full ones, and sessions refused by both schema and reader.
 
 use super::{Schema, data, inside, json_files, object, root, sessions, with};
 use context_window::{Config, ContextWindowManager, Model};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 
 #[test]
-fn every_session_is_as_its_schema_says() {
+fn every_session_matches_its_schema() {
     let schema = Schema::named("session");
     for (name, session, _) in sessions() {
         schema.expect(&session, &name);
@@ -18,7 +18,7 @@ fn every_session_is_as_its_schema_says() {
     let page = fs::read_to_string(root("docs/reference/session.md")).unwrap();
     let shown = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     schema.expect(&serde_json::from_str(shown).unwrap(), "docs/reference/session.md");
-    // What the code writes of a prompt can be read back.
+    // The written output of a prompt can be read back.
     for (name, session, fixture) in sessions() {
         let Ok(read) = Session::from_json(&session.to_string()) else { continue };
         let manager = ContextWindowManager::configured(Model::custom("default"), Config::default()).unwrap();
@@ -30,9 +30,9 @@ fn every_session_is_as_its_schema_says() {
     }
 }
 
-/// What `session_json` writes of every session, with its texts and without.
+/// Writes every session with `session_json`, with its texts and without.
 #[test]
-fn what_an_application_writes_is_as_its_schema_says() {
+fn written_sessions_match_the_schema() {
     let schema = Schema::named("session");
     let mut count = 0;
     for (name, session, _) in sessions() {
@@ -48,7 +48,7 @@ fn what_an_application_writes_is_as_its_schema_says() {
 }
 
 #[test]
-fn every_real_session_is_as_its_schema_says() {
+fn every_real_session_matches_its_schema() {
     let schema = Schema::named("session");
     let mut count = 0;
     for file in data::texts(&["conv_", "long_", "rag_"]) {
@@ -60,7 +60,7 @@ fn every_real_session_is_as_its_schema_says() {
     eprintln!("{count} real sessions");
 }
 
-/// Sessions with everything in them, one for each form of messages.
+/// Returns sessions with every field set, one for each form of messages.
 fn full_sessions() -> [Value; 4] {
     let rest = json!({
         "id": "one", "model": "gpt-4o", "focus": "kettles",
@@ -137,7 +137,7 @@ fn full_sessions() -> [Value; 4] {
     ]
 }
 
-/// Every value of a full session replaced by values of every kind: what the reader refuses the schema
+/// Replaces every value of a full session by values of every kind: the schema refuses all that the reader
 /// refuses.
 #[test]
 fn a_wrong_type_in_a_session_is_refused_by_both() {
@@ -165,7 +165,7 @@ fn a_wrong_type_in_a_session_is_refused_by_both() {
                 let read = Session::from_json(&changed.to_string());
                 let taken = schema.takes(&changed);
                 if let Err(error) = &read {
-                    // No schema can say that a value holds something said (rule J3).
+                    // No schema can express that a value holds conversation text (rule J3).
                     let is_law = error.to_string().contains("(--lenient ");
                     assert!(is_law || !taken, "{place} = {kind}: the reader says: {error}");
                 } else if !taken {
@@ -189,14 +189,14 @@ fn a_wrong_type_in_a_session_is_refused_by_both() {
         }
     }
     assert!(cases > 3_000, "{cases}");
-    // Serde takes a list for an object whose every key may be missing.
+    // Serde accepts a list for an object in which every key is optional.
     let lists: Vec<&String> =
         stricter.iter().filter(|case| !case.ends_with("[]") && !case.ends_with("[7]")).collect();
     assert!(lists.is_empty(), "the schema is stricter than the reader: {lists:#?}");
 }
 
 #[test]
-fn what_is_no_session_is_none_for_both() {
+fn invalid_session_is_refused_by_reader_and_schema() {
     let schema = Schema::named("session");
     for (name, fixture) in
         json_files("tests/fixtures").into_iter().filter(|(name, _)| name.starts_with("error_"))
@@ -220,7 +220,7 @@ fn what_is_no_session_is_none_for_both() {
         assert!(!schema.takes(&serde_json::from_str(text).unwrap()), "{text}");
         assert!(Session::from_json(text).is_err(), "{text}");
     }
-    // Logs carry keys of these names for things of their own; editors want `$schema`.
+    // Logs use keys of these names for other purposes, and editors add `$schema`.
     let log = json!({"$schema": "urn:context-window:session:1", "input": 3, "contents": 4, "instructions": [], "zzz": 5,
         "messages": [{"role": "user", "content": "hi", "usage": {}}]});
     schema.expect(&log, "a log");

@@ -1,5 +1,5 @@
-//! Twelve ways in which clients lost the reasoning of their model, as public threads report them: what became of it there, and what
-//! becomes of it here. The provider is the one of `lives`: it refuses what a model would refuse.
+//! Twelve ways in which clients lost the reasoning of their model, from public issue threads: the outcome
+//! there and in this crate. The provider is the simulated one of `lives`, which refuses invalid reasoning.
 
 use super::{
     looked, manager, manager_for,
@@ -18,7 +18,7 @@ use context_window::{
 };
 use serde_json::{Value, json};
 
-/// A conversation, and the provider that it is with.
+/// A conversation and its simulated provider.
 struct Talk {
     manager: ContextWindowManager,
     server: Server,
@@ -33,7 +33,7 @@ impl Talk {
         Self { manager, server: Server::new(Rules::Anthropic), log, tools: Vec::new(), replies: 0 }
     }
 
-    /// Plans, and has the provider look at it.
+    /// Plans, and has the provider check the body.
     fn plan(&self, request: impl FnOnce(PlanRequest<'_>) -> PlanRequest<'_>) -> (ContextPlan, Value) {
         let plan =
             self.manager.build_plan(&request(PlanRequest::new(&self.log).with_tools(&self.tools))).unwrap();
@@ -43,7 +43,7 @@ impl Talk {
         (plan, body)
     }
 
-    /// A step of a tool loop with these thoughts.
+    /// Adds a step of a tool loop with this reasoning.
     fn step_with(&mut self, thoughts: &[Reasoning], result: Option<&str>) {
         self.step_of(|request| request, thoughts, result);
     }
@@ -73,8 +73,9 @@ impl Talk {
     }
 }
 
-/// openclaw#136782: a context that changes with every request stood before the thoughts; refused, then all thoughts were
-/// deleted. Here: what the change costs is not sent, nothing is deleted, and without the state all of it is valid again.
+/// openclaw#136782: a context that changes with every request came before the reasoning. It was refused, and
+/// then all reasoning was deleted. Here only the reasoning invalidated by the change is withheld, nothing is
+/// deleted, and without the state all of it is valid again.
 #[test]
 fn a_state_that_changes_every_step() {
     let mut talk = Talk::new(manager(), "Where is it?");
@@ -92,8 +93,9 @@ fn a_state_that_changes_every_step() {
     assert_eq!(kept, 3, "the log has them all");
 }
 
-/// pi#9391: after a compaction the kept turns went back with thoughts of before; 15 of them dropped with each request, for
-/// ever. Here: the plans after it send none of them, and those that come later stay.
+/// pi#9391: after a compaction the kept turns were sent with earlier reasoning, and 15 blocks were dropped
+/// with each request for ever. Here the later plans send none of them, and reasoning made after the
+/// compaction stays.
 #[test]
 fn a_compaction_that_keeps_a_tail() {
     let mut config = Config::default();
@@ -119,8 +121,8 @@ fn a_compaction_that_keeps_a_tail() {
     assert_eq!(talk.sent(), ["c", "d"]);
 }
 
-/// KiroCrew#11513: a turn thinks, calls and thinks; one of its blocks was lost on the way back, and the next one refused. Here:
-/// all blocks of a reply go back, in their order.
+/// KiroCrew#11513: a turn reasons, calls and reasons again. One of its blocks was lost on the way back, and
+/// the next one refused. Here all blocks of a reply are sent back in order.
 #[test]
 fn several_blocks_in_one_turn() {
     let mut talk = Talk::new(manager(), "Where is it?");
@@ -131,10 +133,11 @@ fn several_blocks_in_one_turn() {
     assert_eq!(talk.sent(), ["a", "b", "c", "d", "e", "f"]);
 }
 
-/// opencode#48637 and pydantic-ai#7984: a system prompt, or the tools, that differ from one turn to the next; refused. The four
-/// rows that were tried live: unchanged 200, another system text 400, a tool more 400, without thoughts 200.
+/// opencode#48637 and pydantic-ai#7984: a system prompt or tools that differ from turn to turn were refused.
+/// Four cases were tried live: unchanged 200, another system text 400, an additional tool 400, without
+/// reasoning 200.
 #[test]
-fn what_was_tried_live() {
+fn changed_head_withholds_reasoning_as_in_live_trials() {
     let mut talk = Talk::new(manager(), "Where is it?");
     for at in 0..3 {
         talk.step_with(&[thought(&format!("a{at}"))], Some("Not here."));
@@ -145,7 +148,7 @@ fn what_was_tried_live() {
     talk.tools.clear();
     let (plan, _) = talk.plan(|request| request.with_focus("Never guess."));
     assert!(seals(&plan).is_empty(), "another system text");
-    // One that joins is sent at the end, where the model takes it.
+    // An added system text is sent at the end if the model supports it.
     let mut other = talk.log.clone();
     other.push_system("rules", "Never guess.");
     std::mem::swap(&mut other, &mut talk.log);
@@ -158,8 +161,8 @@ fn what_was_tried_live() {
     assert!(talk.sent().is_empty(), "without thoughts");
 }
 
-/// hermes-agent#106426: orphans were stripped and results made up, differently with each request. Here: a result that comes
-/// after its placeholder was sent is a change like any other.
+/// hermes-agent#106426: orphans were removed and results invented, differently for each request. Here a
+/// result that comes after its placeholder was sent is an ordinary change.
 #[test]
 fn a_repair_that_touches_the_past() {
     let mut talk = Talk::new(manager(), "Where is it?");
@@ -172,11 +175,11 @@ fn a_repair_that_touches_the_past() {
     assert_eq!(talk.sent(), ["a"], "what stands before the result");
 }
 
-/// litellm#41361: thinking with an empty text was taken for nothing and left out, though it was signed. CLIProxyAPI#5422: a signature
-/// of an unknown form was dropped in silence. oh-my-openagent#2775: thinking without a signature was sent, and refused. Here:
-/// the seal decides, and nobody reads it.
+/// litellm#41361: signed reasoning with an empty text was treated as empty and left out. CLIProxyAPI#5422: a
+/// signature of an unknown form was dropped without a notice. oh-my-openagent#2775: reasoning without a
+/// signature was sent and refused. Here the signature decides, and its content is never read.
 #[test]
-fn the_seal_decides() {
+fn signature_decides_if_reasoning_is_sent() {
     let mut talk = Talk::new(manager(), "Where is it?");
     let empty = Reasoning::signed(WireFormat::Anthropic, "", "v9.~not/base64~");
     talk.step_with(&[empty], Some("Not here."));
@@ -192,8 +195,8 @@ fn the_seal_decides() {
     assert_eq!(talk.sent(), ["v9.~not/base64~"]);
 }
 
-/// goose#11800: old pairs of calls and results were summed up while the loop ran. Here: clearing results in a running loop is a
-/// change, and what stands behind it is not sent.
+/// goose#11800: old pairs of calls and results were summarised while the loop ran. Here clearing results in a
+/// running loop is a change, and the reasoning behind it is not sent.
 #[test]
 fn results_that_are_cleared_in_a_running_loop() {
     let mut config = Config::default();
@@ -213,10 +216,10 @@ fn results_that_are_cleared_in_a_running_loop() {
     assert!(cleared && sent > 0, "{cleared} {sent}");
 }
 
-/// sub2api#6677: the field that asks the provider to drop what fails was sent without its header, and refused. Here: the plan says
-/// both, and only where they mean something.
+/// sub2api#6677: the field that asks the provider to drop invalid reasoning was sent without its header and
+/// refused. Here the plan states both, and only for providers that support them.
 #[test]
-fn the_switch_comes_with_its_header() {
+fn drop_option_is_sent_with_its_header() {
     let mut config = Config::default();
     config.conversation.reasoning = ReasoningPolicy::Provider;
     let log = looked(&manager(), RequestLimits::new());
@@ -230,10 +233,10 @@ fn the_switch_comes_with_its_header() {
     assert!(plan.thoughts.switch_header().is_none(), "it is not asked for");
 }
 
-/// atomic#2809: a conversation that went from one model to another and back lost its thoughts for good. Here: they are in the
-/// log, and go back with the model that reads them.
+/// atomic#2809: a conversation that switched models and back lost its reasoning for good. Here it stays in
+/// the log and is sent again to a model that can read it.
 #[test]
-fn to_another_model_and_back() {
+fn switching_models_and_back_restores_reasoning() {
     let log = looked(&manager(), RequestLimits::new());
     let sent = |model: &str| {
         let plan = manager_for(model, Config::default()).build_plan(&PlanRequest::new(&log)).unwrap();
@@ -244,9 +247,10 @@ fn to_another_model_and_back() {
     assert_eq!(sent("claude-fable-5-2").len(), 3);
 }
 
-/// K7: what the provider says it dropped does not come back, and the application is told; what the plan foresaw is no news.
+/// Reasoning that the provider reports as dropped is not sent again, and the application gets an event. A
+/// drop that the plan foresaw causes no event (rule K7).
 #[test]
-fn what_a_provider_dropped_stays_out() {
+fn reasoning_dropped_by_the_provider_stays_out() {
     let mut talk = Talk::new(manager(), "Where is it?");
     for at in 0..3 {
         talk.step_with(&[thought(&format!("a{at}"))], Some("Not here."));
@@ -261,7 +265,7 @@ fn what_a_provider_dropped_stays_out() {
         });
         blocks.find(|(_, block)| block["signature"] == seal).unwrap().0
     };
-    // The second and all after it were left out, and another would be elsewhere.
+    // The second block and all after it were dropped. The entry of an unknown type is ignored.
     let report = ReplyReport::from_json(&json!({
         "stop_reason": "end_turn",
         "usage": {"input_tokens": 50, "output_tokens": 5, "iterations": [
@@ -302,7 +306,7 @@ fn what_a_provider_dropped_stays_out() {
         let why: Vec<String> = plan.thoughts.lost.iter().map(|lost| lost.why.to_string()).collect();
         assert_eq!(why, vec!["the provider dropped it: prefix_binding_mismatch"; 2]);
     }
-    // OpenAI names items; what it removes under the option that leaves it to the provider was foreseen.
+    // OpenAI names items. Its removals were foreseen under the option that leaves them to the provider.
     let cost = Usage::from_compaction_json(
         &json!({"iterations": [{"type": "compaction", "input_tokens": 900, "output_tokens": 90}]}),
     );
@@ -315,9 +319,10 @@ fn what_a_provider_dropped_stays_out() {
     );
 }
 
-/// K7: what goes to the provider with its own switch is dropped as the plan says: no event.
+/// Reasoning sent with the provider's own drop option is dropped as the plan predicts, without an event (rule
+/// K7).
 #[test]
-fn what_was_foreseen_is_no_event() {
+fn foreseen_drop_is_no_event() {
     let mut config = Config::default();
     config.conversation.reasoning = ReasoningPolicy::Provider;
     let mut talk = Talk::new(manager_for("claude-fable-5-2", config), "Where is it?");
@@ -335,7 +340,8 @@ fn request(log: &Conversation) -> PlanRequest<'_> {
     PlanRequest::new(log).with_account("a").with_end_user("u")
 }
 
-/// K8: reasoning that is bound to an account or an end user is not sent by another; nobody else's is held back.
+/// Reasoning bound to an account or an end user is not sent by another one; other models' reasoning is not
+/// withheld (rule K8).
 #[test]
 fn bound_reasoning_stays_with_its_sender() {
     for (model, account, end_user) in [
@@ -363,9 +369,9 @@ fn bound_reasoning_stays_with_its_sender() {
     }
 }
 
-/// What a thought weighs is known from the report of its reply alone, where it is not shown (R12 of the field: an empty text).
+/// If reasoning is hidden (an empty text), its size is known only from the report of its reply.
 #[test]
-fn a_thought_weighs_what_its_reply_reported() {
+fn hidden_reasoning_has_the_reported_size() {
     let manager = manager();
     let weight = |report: Value| {
         let mut log = Conversation::from([Message::user("Where is it?")]);
@@ -383,9 +389,10 @@ fn a_thought_weighs_what_its_reply_reported() {
     assert!(weight(usage(600)) > weight(json!({})) + 500);
 }
 
-/// The twelve cases as data: what changed, what became of it there and here, and the tests that hold it. The guide's table is these.
+/// The twelve cases as data: the change, the outcome there and here, and the tests that check it. The guide's
+/// table equals them.
 #[test]
-fn the_table_of_the_cases_is_this_one() {
+fn table_of_cases_matches_the_tests_and_the_guide() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("cases.json")).unwrap();
     assert_eq!(cases.len(), 12);
     let (own, guide) = (include_str!("cases.rs"), include_str!("../../../docs/guide/caching.md"));

@@ -1,5 +1,5 @@
-//! Lives of conversations with thoughts, judged by a provider that remembers what it was sent: `prefix_check` was written from
-//! the providers' pages alone, apart from the planner.
+//! Random conversations with reasoning, checked by a simulated provider that remembers its requests.
+//! `prefix_check` was written only from the providers' documentation, independently of the planner.
 
 use super::{
     manager_for,
@@ -13,7 +13,7 @@ use context_window::{
 };
 use serde_json::Value;
 
-/// Numbers that look random, the same for the same seed.
+/// A pseudo-random generator with a fixed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -29,22 +29,22 @@ impl Dice {
     }
 }
 
-/// How a caller keeps what was said.
+/// The caller's way of storing replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     /// Each reply is committed.
     Committed,
-    /// Replies are messages like any other, and the anchor of each prompt is handed to the next one.
+    /// Replies are pushed as ordinary messages, and the anchor of each prompt is passed to the next request.
     Anchors,
-    /// The same with some anchors that are older.
+    /// The same, but some anchors are older.
     OldAnchors,
-    /// The first reply is committed, of the others some.
+    /// The first reply is committed, and some of the others.
     Some,
-    /// A file: replies are messages like any other, and questions name their documents.
+    /// A file: replies are ordinary messages, and questions name their documents.
     File,
 }
 
-/// One conversation, and everything that its next prompt is planned with.
+/// One conversation with all inputs of its next prompt.
 struct Life {
     dice: Dice,
     format: WireFormat,
@@ -59,11 +59,13 @@ struct Life {
     keeps: Keeps,
     anchor: Option<Anchor>,
     replies: u64,
-    /// Blocks that were sent, and that were lost, in all prompts.
+    /// Number of sent blocks in all prompts.
     sent: u64,
+    /// Number of lost blocks in all prompts.
     lost: u64,
-    /// Blocks that the provider would refuse, and the first prompt with some.
+    /// Number of blocks that the provider would refuse.
     refused: u64,
+    /// The first prompt with such a block.
     first: Option<String>,
 }
 
@@ -137,7 +139,7 @@ impl Life {
         }
     }
 
-    /// The next prompt, which the provider takes as it is, and a reply to it.
+    /// Plans the next prompt, has the provider check it, and adds a reply.
     fn ask(&mut self, seed: u64, calls: bool) {
         let plan = self.plan();
         let body = self.body(&plan);
@@ -190,7 +192,7 @@ impl Life {
         }
     }
 
-    /// Takes a reply into the conversation, as this caller does.
+    /// Adds a reply to the conversation in this caller's way.
     fn keep(&mut self, plan: &ContextPlan, reply: Message) {
         let commits = match self.keeps {
             Keeps::Committed => true,
@@ -212,7 +214,7 @@ impl Life {
         if self.keeps == Keeps::File && !self.documents.is_empty() {
             let question = plan.live().cloned().unwrap();
             let documents = std::mem::take(&mut self.documents);
-            // Those of earlier questions stand with them.
+            // Documents of earlier questions are at the positions of those questions.
             let rows = plan.included.iter().rev().skip_while(|row| row.id != question).skip(1);
             let mut rows: Vec<_> = rows.take_while(|row| row.section == Section::Rag).collect();
             rows.reverse();
@@ -223,7 +225,7 @@ impl Life {
         self.log.push(reply);
     }
 
-    /// Other documents, some of which were there before.
+    /// Retrieves other documents, some of which occurred before.
     fn retrieve(&mut self) {
         let documents = self.dice.below(4);
         let document = |nth| {
@@ -233,12 +235,12 @@ impl Life {
         self.documents = (0..documents).map(document).collect();
     }
 
-    /// Something that changes what the next prompt holds, and that a file shows, where there is nothing else.
+    /// Makes a random change to the next prompt. For a file, only changes that the file can express are made.
     fn change(&mut self) {
         let dice = self.dice.below(13);
         match dice {
             0..=3 | 5..=7 | 9 | 11.. if self.keeps == Keeps::File => {}
-            // What comes while the model works has no place in a file.
+            // Additions while the model works cannot be expressed in a file.
             8 if self.keeps == Keeps::File && self.log.messages().last().unwrap().role() != Role::User => {}
             0 => {
                 let text = self.dice.text(20);
@@ -278,32 +280,32 @@ impl Life {
     }
 }
 
-/// Whatever happens between two prompts, no block is sent that the model would refuse.
+/// For any change between two prompts, no block is sent that the model would refuse.
 #[test]
-fn no_block_is_sent_that_the_model_would_refuse() {
+fn no_refusable_block_is_sent() {
     lives(Keeps::Committed, cases(400, 2_500, 100_000));
 }
 
-/// Nor is one of unknown birth, where the last prompt is known.
+/// The same holds for blocks of unknown origin if the last prompt is known.
 #[test]
-fn no_block_of_unknown_birth_is_sent_that_the_model_would_refuse() {
+fn no_refusable_block_of_unknown_origin_is_sent() {
     lives(Keeps::Anchors, cases(150, 1_250, 50_000));
     lives(Keeps::OldAnchors, cases(150, 1_250, 50_000));
 }
 
-/// Nor where some replies are committed, and others are not.
+/// The same holds if only some replies are committed.
 #[test]
-fn no_block_between_committed_ones_is_sent_that_the_model_would_refuse() {
+fn no_refusable_block_between_committed_ones_is_sent() {
     lives(Keeps::Some, cases(300, 2_500, 100_000));
 }
 
-/// Nor where the file tells of everything that was sent, and it is not emptied of its thoughts.
+/// The same holds for a file that names everything that was sent and keeps its reasoning.
 #[test]
-fn no_block_of_a_file_is_sent_that_the_model_would_refuse() {
+fn no_refusable_block_of_a_file_is_sent() {
     lives(Keeps::File, cases(300, 2_500, 100_000));
 }
 
-/// Plays lives of a kind in both formats.
+/// Plays random conversations with this kind of storage in both formats.
 fn lives(keeps: Keeps, count: u64) {
     let (mut sent, mut lost, mut refused, mut first) = (0, 0, 0, None);
     for seed in 1..=count {
@@ -327,7 +329,8 @@ fn lives(keeps: Keeps, count: u64) {
     assert!(sent > lost / 10 && lost > 0, "{sent} sent, {lost} lost: one of the two is hardly tried");
 }
 
-/// With room for everything, and nothing changed before them, all are sent, whatever documents and state come with each prompt.
+/// With room for everything and no change before them, all blocks are sent, for any documents and state of
+/// each prompt.
 #[test]
 fn with_room_no_block_is_lost() {
     for seed in 1..=cases(150, 150, 20_000) {
@@ -346,8 +349,8 @@ fn with_room_no_block_is_lost() {
     }
 }
 
-/// Asks twelve times in a row with room for everything, and checks that no block is lost or refused. `before` changes the
-/// life before each question.
+/// Asks twelve times in a row with room for everything, and checks that no block is lost or refused. `before`
+/// changes the conversation before each question.
 fn lose_no_block(keeps: Keeps, before: fn(&mut Life)) {
     for seed in 1..=cases(150, 150, 20_000) {
         for format in [WireFormat::Anthropic, WireFormat::OpenAiResponses] {
@@ -363,13 +366,13 @@ fn lose_no_block(keeps: Keeps, before: fn(&mut Life)) {
     }
 }
 
-/// The anchor is enough for that, where nothing is sent but the conversation, and however its reply is taken in.
+/// The anchor is enough for that if only the conversation is sent, for each way to store the reply.
 #[test]
 fn with_room_an_anchor_loses_no_block() {
     lose_no_block(Keeps::Anchors, |_| {});
 }
 
-/// So is a file, whose questions name their documents: the same ones, and others of one id.
+/// A file is enough too if its questions name their documents: the same ones, and others with one id.
 #[test]
 fn with_room_a_file_loses_no_block() {
     lose_no_block(Keeps::File, |life| {

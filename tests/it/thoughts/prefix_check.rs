@@ -1,37 +1,38 @@
-//! Plays a model provider that checks the prefix of its own reasoning blocks (source: `thinking.md`, 1 to 4).
+//! Simulates a model provider that checks the prefix of its own reasoning blocks (source: `thinking.md`, 1 to
+//! 4).
 //!
-//! Readings taken where the facts are silent (the safe side, unless it says otherwise):
-//! - Anthropic: order of `tools` and the form of a tool result (string or blocks) count; another URL counts
-//!   as other bytes; after the first refused block all later ones are refused; an older block put back harms
-//!   those made without it, even with others between; blocks that were sent count, dropped or not; a message
-//!   of nothing but thinking leaves no trace (lenient). The text of a thinking block is not checked. A
-//!   deferred tool counts if something in the block's prefix names it.
-//! - A `compaction` with null content has failed: it is ordinary content. Reasoning before the newest
-//!   compaction is ignored by the API, thus not judged. Turns kept behind an on-demand one need
+//! Interpretations for unspecified cases (the strict one, unless noted):
+//! - Anthropic: the order of `tools` and the form of a tool result (string or blocks) matter. Another URL
+//!   counts as other bytes. After the first refused block all later ones are refused. An older block that is
+//!   sent again invalidates those made without it, even with others in between. Sent blocks count, dropped or
+//!   not. A message with only reasoning leaves no trace (lenient). The text of a thinking block is not
+//!   checked. A deferred tool counts if something in the block's prefix names it.
+//! - A `compaction` with null content has failed and is ordinary content. The API ignores reasoning before
+//!   the newest compaction, so it is not checked. Turns kept behind an on-demand compaction need
 //!   [`Server::compacted`].
-//! - OpenAI: reasoning items are no part of the history, so removing or adding one harms no other; each is
-//!   judged alone. What stands between a new compaction item and a kept item must be the end of that item's
-//!   history at birth. All fields of items count (`id`, `status`, marks). A changed `text.format` is
-//!   `Cause::System`. History held by the server (`previous_response_id`) is not modelled.
+//! - OpenAI: reasoning items are not part of the history, so removing or adding one invalidates no other;
+//!   each is checked alone. The items between a new compaction item and a kept item must be the end of the
+//!   kept item's history when it was made. All fields of items count (`id`, `status`, marks). A changed
+//!   `text.format` is `Cause::System`. History stored by the server (`previous_response_id`) is not modelled.
 
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, iter, sync::Arc};
 
-/// A provider that remembers, for each block of reasoning that it made, the request that it made it for.
+/// A provider that remembers the request for each reasoning block that it made.
 pub struct Server {
     anthropic: bool,
     births: BTreeMap<String, Prefix>,
     jobs: Vec<(Value, Prefix)>,
 }
 
-/// Which provider's rules.
+/// The provider whose rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rules {
     Anthropic,
     OpenAiResponses,
 }
 
-/// A block that the provider would refuse or drop; `path` such as `messages.3.content.0` or `input.4`.
+/// A block that the provider would refuse or drop, with a `path` such as `messages.3.content.0` or `input.4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub path: String,
@@ -39,20 +40,20 @@ pub struct Refused {
     pub cause: Cause,
 }
 
-/// The first reason found; `Message` with the index of the checked request's first message that differs.
+/// The first reason found. `Message` has the index of the first differing message in the checked request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     System,
     Tools,
     Message(usize),
     PreviousReasoning,
-    /// A seal that was never made.
+    /// A signature that the provider never made.
     Unknown,
 }
 
-/// What stands before a block, from the newest compaction on. `past` is flat: `[role, other message fields,
-/// block]` for each block that is not reasoning, so neighbours of one role are merged by themselves.
-/// `chain`: the seals of all reasoning.
+/// The content before a block, from the newest compaction on. `past` is flat, so that adjacent messages of
+/// one role are merged: `[role, other message fields, block]` for each block that is not reasoning. `chain`
+/// holds the signatures of all reasoning.
 #[derive(Clone, Default)]
 struct Prefix {
     system: Arc<Value>,
@@ -61,7 +62,8 @@ struct Prefix {
     chain: Vec<String>,
 }
 
-/// A block of reasoning in a request; `places` are the message indices of `prefix.past`, then of the block.
+/// A reasoning block in a request. `places` are the message indices of `prefix.past`, followed by that of the
+/// block.
 struct Block {
     path: String,
     seal: String,
@@ -77,8 +79,8 @@ impl Server {
         Server { anthropic, births, jobs }
     }
 
-    /// Checks every block of reasoning in a request body; the blocks that the provider would refuse or drop,
-    /// in order (empty: all valid).
+    /// Checks every reasoning block in a request body. Returns the blocks that the provider would refuse or
+    /// drop, in order; an empty list if all are valid.
     pub fn check(&self, body: &Value) -> Vec<Refused> {
         let (blocks, _) = self.read(body, &[]);
         let mut refused: Vec<Refused> = Vec::new();
@@ -92,8 +94,8 @@ impl Server {
         refused
     }
 
-    /// Registers that the reply to this request holds these blocks of reasoning, by their seals, in order;
-    /// each with the other parts of the reply that stand since the block before it (or the reply's start).
+    /// Registers the reasoning blocks of the reply to this request by their signatures, in order. Each comes
+    /// with the other parts of the reply since the block before it, or since the reply's start.
     pub fn made(&mut self, body: &Value, blocks: &[(String, Vec<Value>)]) {
         let mut reply = Vec::new();
         for (seal, between) in blocks {
@@ -104,15 +106,15 @@ impl Server {
         self.replied(body, &reply);
     }
 
-    /// As `made`, from the whole reply: Anthropic's `content` or OpenAI's `output`.
+    /// Registers the blocks of a whole reply like `made`: Anthropic's `content` or OpenAI's `output`.
     pub fn replied(&mut self, body: &Value, reply: &[Value]) {
         let new = self.read(body, reply).0.into_iter().filter(|b| b.in_reply);
         self.births.extend(new.map(|b| (b.seal, b.prefix)));
     }
 
-    /// Registers that Anthropic answered this request (all its messages) with this compaction block on
-    /// demand: turns kept behind the block then stay valid, under the conditions of section 3. OpenAI needs
-    /// no call.
+    /// Registers that Anthropic answered this request (all its messages) with this on-demand compaction
+    /// block. Turns kept behind the block then stay valid under the conditions of section 3. OpenAI needs no
+    /// such call.
     pub fn compacted(&mut self, body: &Value, block: &Value) {
         self.jobs.push((unmarked(block), self.read(body, &[]).1));
     }
@@ -142,13 +144,15 @@ impl Server {
         if let Some(i) = differs {
             return Some(Cause::Message(block.places[i.min(past.len())]));
         }
-        // What is sent of the birth's chain is its end, and the rest is left out, not moved behind the block.
+        // The sent part of the original chain is its end, and the rest is left out, not moved behind the
+        // block.
         let gone = birth.chain.strip_suffix(now.chain.as_slice());
         let follows = gone.is_some_and(|gone| all.iter().all(|b| !gone.contains(&b.seal)));
         (self.anthropic && !follows).then_some(Cause::PreviousReasoning)
     }
 
-    /// The past with an on-demand compaction block replaced by what it covers, as deep as the birth needs it.
+    /// Returns the past with each on-demand compaction block replaced by the content it covers, as deep as
+    /// `birth` needs it.
     fn unfold(&self, past: &[Arc<Value>], birth: &Prefix) -> Vec<Arc<Value>> {
         let mut whole = past.to_vec();
         for _ in &self.jobs {
@@ -167,7 +171,7 @@ impl Server {
         whole
     }
 
-    /// The tools that count: Anthropic leaves out deferred ones that nothing in `past` names.
+    /// Returns the tools that count. For Anthropic, deferred tools count only if `past` names them.
     fn tools<'a>(&self, of: &'a Prefix, past: &[Arc<Value>]) -> Vec<&'a Value> {
         let named = |tool: &Value| past.iter().any(|item| names(item, &tool["name"]));
         let counts = |tool: &&Value| !self.anthropic || tool["defer_loading"] != true || named(tool);
@@ -179,7 +183,7 @@ impl Server {
         block["type"] == "compaction" && !failed
     }
 
-    /// The blocks of reasoning of a request with a reply behind it, and what would stand before the next one.
+    /// Returns the reasoning blocks of a request followed by a reply, and the prefix of the next block.
     fn read(&self, body: &Value, reply: &[Value]) -> (Vec<Block>, Prefix) {
         let (mut found, mut places, mut prefix) = (Vec::new(), Vec::new(), Prefix::default());
         let root = if self.anthropic { "messages" } else { "input" };
@@ -226,7 +230,7 @@ impl Server {
     }
 }
 
-/// The seal if the block is reasoning; empty if it has none.
+/// Returns the signature if the block is reasoning, and an empty string if the signature is missing.
 fn seal(block: &Value) -> Option<String> {
     let key = match block["type"].as_str()? {
         "thinking" => "signature",
@@ -237,7 +241,7 @@ fn seal(block: &Value) -> Option<String> {
     Some(block[key].as_str().unwrap_or_default().to_string())
 }
 
-/// The elements of an array; a string is one element, in its long form.
+/// Returns the elements of an array. A string is one element in its long form.
 fn list(value: &Value, long: fn(&str) -> Value) -> Vec<Value> {
     match value {
         Value::String(text) => vec![long(text)],
@@ -250,7 +254,8 @@ fn blocks(content: &Value) -> Vec<Value> {
     list(content, |text| json!({"type": "text", "text": text}))
 }
 
-/// A block, tool or message without cache marks, also of blocks in it; inputs and schemas stay whole.
+/// Returns a block, tool or message without cache marks, also inside its blocks. Inputs and schemas stay
+/// unchanged.
 fn unmarked(value: &Value) -> Value {
     let mut value = value.clone();
     match &mut value {
@@ -266,7 +271,7 @@ fn unmarked(value: &Value) -> Value {
     value
 }
 
-/// Whether anything but an input names the tool (more than references and calls: the safe side).
+/// Returns true if anything other than an input names the tool. This is stricter than references and calls.
 fn names(value: &Value, tool: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|inner| names(inner, tool)),
@@ -289,8 +294,8 @@ mod tests {
 
     const TOOLS: &str = "m1c0 A Tools, m3c0 B Tools, m6c0 C Tools";
 
-    /// One test a row: what is done to a server and to the next request, then the blocks that are refused.
-    /// The base request holds A, B and C, each made for the messages that stand before it.
+    /// One test per row: the change to the server and the next request, then the refused blocks. The base
+    /// request holds A, B and C, each made for the messages before it.
     macro_rules! rows { ($base:ident: $($name:ident: $edit:expr => $want:expr;)*) => { $(#[test] fn $name() {
         let (mut server, mut body) = $base();
         let edit: fn(&mut Server, &mut Value) = $edit;
@@ -336,7 +341,7 @@ mod tests {
         let blocks: Vec<_> = seals.iter().map(|seal| (seal.to_string(), vec![])).collect();
         server.made(body, &blocks);
     }
-    /// The request as it was when it had `n` messages.
+    /// Returns the request when it had `n` messages.
     fn first(body: &Value, root: &str, n: usize) -> Value {
         let mut body = body.clone();
         at(&mut body, root).truncate(n);
@@ -358,13 +363,13 @@ mod tests {
         let root = if body["input"].is_array() { "input" } else { "messages" };
         at(body, root).push(message);
     }
-    /// The next reply: made for the request as it is, then appended.
+    /// Makes the next reply for the current request and appends it.
     fn next(server: &mut Server, body: &mut Value, seal: &str) {
         make(server, body, &[seal]);
         let openai = body["input"].is_array();
         say(body, if openai { reason(seal) } else { own(&[think(seal), text("said")]) });
     }
-    /// Every message as in the older request; what was appended since stays.
+    /// Restores every message of the older request. Later messages stay.
     fn restore(body: &mut Value, old: &Value) {
         for (now, old) in iter::zip(at(body, "messages"), old["messages"].as_array().into_iter().flatten()) {
             *now = old.clone();
@@ -388,7 +393,7 @@ mod tests {
     fn call(id: &str) -> Value {
         json!({"type": "tool_use", "id": id, "name": "t", "input": {}})
     }
-    /// A reply that held D, m, E, n and F, and what of it is sent.
+    /// Makes a reply with D, m, E, n and F, and appends the sent part of it.
     fn several(server: &mut Server, body: &mut Value, sent: &[Value]) {
         let part = |seal: &str, between| (seal.to_string(), between);
         server.made(body, &[part("D", vec![]), part("E", vec![text("m")]), part("F", vec![text("n")])]);
@@ -400,7 +405,7 @@ mod tests {
     fn mark() -> Value {
         json!({"type": "ephemeral"})
     }
-    /// The summary in place of the first `n` messages, which the server wrote for `job`.
+    /// Replaces the first `n` messages by the summary that the server wrote for `job`.
     fn compact(server: &mut Server, body: &mut Value, n: usize, job: &Value) {
         server.compacted(job, &summary());
         at(body, "messages").splice(..n, [own(&[summary()])]);

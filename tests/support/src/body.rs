@@ -1,4 +1,4 @@
-//! The targets, what their rules are, and the bodies that are sent to them.
+//! The targets, their rules, and the bodies sent to them.
 
 use crate::rules::{Form, Target};
 use context_window::{Config, ContextPlan, Model, WireFormat, config::ToolResults, render, usage::CacheLife};
@@ -11,12 +11,12 @@ pub struct Goal {
     pub model: Model,
     pub config: Config,
     pub rules: Target,
-    /// Whether breakpoints are asked for.
+    /// True if breakpoints are requested.
     pub marked: bool,
 }
 
 impl Goal {
-    /// What is sent.
+    /// Returns the request body.
     pub fn body(&self, plan: &ContextPlan) -> Value {
         let marked = match self.rules.form {
             _ if !self.marked => return self.unmarked(plan),
@@ -34,18 +34,19 @@ impl Goal {
         marked.unwrap()
     }
 
-    /// The body without breakpoints, to compare two prompts: breakpoints move from one prompt to the next.
+    /// Returns the body without breakpoints, which move from one prompt to the next, for a comparison of two
+    /// prompts.
     pub fn unmarked(&self, plan: &ContextPlan) -> Value {
         in_form(plan, self.rules.form)
     }
 }
 
-/// A plan as it is rendered for a wire format, its own or another one.
+/// Renders a plan for a wire format, its own or another one.
 pub fn in_form(plan: &ContextPlan, form: Form) -> Value {
     in_form_of(plan, form)
 }
 
-/// Any prompt, such as that of a compaction job, as it is rendered for a wire format.
+/// Renders any prompt, such as that of a compaction job, for a wire format.
 pub fn in_form_of(plan: &impl AsRef<context_window::message::Prompt>, form: Form) -> Value {
     let value = match form {
         Form::OpenAiChat | Form::ChatTemplate => serde_json::to_value(render::openai(plan)),
@@ -112,7 +113,7 @@ pub fn goals() -> Vec<Goal> {
     ]
 }
 
-/// Writes a body for other programs to judge, where a folder for them is named.
+/// Writes a body for checks by other programs, if a folder for them is named.
 pub fn write(goal: &Goal, body: &Value) {
     thread_local!(static FILES: RefCell<BTreeMap<&'static str, (File, u32)>> = RefCell::default());
     let Some(folder) = std::env::var_os("CONTEXT_WINDOW_BODIES").map(PathBuf::from) else { return };
@@ -123,7 +124,7 @@ pub fn write(goal: &Goal, body: &Value) {
         Form::Gemini => "gemini",
         Form::ChatTemplate => return,
     };
-    // Servers that speak the form with fields of their own are not what the provider's own types describe.
+    // Compatible servers add fields that the provider's own types do not have.
     if goal.rules.reasoning_content {
         return;
     }
@@ -133,11 +134,11 @@ pub fn write(goal: &Goal, body: &Value) {
             let thread = format!("{:?}", std::thread::current().id());
             let thread: String = thread.chars().filter(char::is_ascii_digit).collect();
             let name = goal.name.replace([' ', ','], "-");
-            // Some runners give each test a process of its own.
+            // Some runners start a process for each test.
             let name = format!("{name}-{}-{thread}.jsonl", std::process::id());
             (File::create(folder.join(name)).unwrap(), 0)
         });
-        // So many of each are enough for the types of a form.
+        // This number of bodies is enough to check the types of a wire format.
         if *lines < 1_500 {
             *lines += 1;
             let line = json!({ "provider": provider, "name": goal.name, "body": body });

@@ -3,7 +3,7 @@
 use super::{data, texts};
 use context_window::{Conversation, Message, ToolCall};
 
-/// Ordinary and hostile texts, and real ones where there is data.
+/// Returns ordinary and hostile texts, and real ones if the data exist.
 pub fn every_text() -> Vec<(String, String)> {
     let ours = texts::of_every_kind().into_iter().chain(texts::hostile());
     let mut all: Vec<(String, String)> = ours.map(|(kind, text)| (kind.to_owned(), text)).collect();
@@ -18,7 +18,7 @@ pub fn full() -> bool {
     std::env::var_os("FULL").is_some()
 }
 
-/// Picks a number of cases: for a quick check, for the gate (GATE=1), or in full (FULL=1).
+/// Returns a number of cases: for a quick check, for the gate (GATE=1), or in full (FULL=1).
 pub fn cases(quick: u64, gate: u64, all: u64) -> u64 {
     match std::env::var_os("GATE") {
         _ if full() => all,
@@ -27,7 +27,7 @@ pub fn cases(quick: u64, gate: u64, all: u64) -> u64 {
     }
 }
 
-/// Messages of the real sessions: some of each file, or all with FULL=1.
+/// Returns messages of the real sessions: some of each file, or all with FULL=1.
 fn real_texts() -> Vec<(String, String)> {
     let mut texts = Vec::new();
     let most = if full() { 200_000 } else { 400 };
@@ -48,7 +48,7 @@ fn real_texts() -> Vec<(String, String)> {
     texts
 }
 
-/// Turns with tool calls, in many scripts.
+/// Creates turns with tool calls, in many scripts.
 pub fn conversation() -> Conversation {
     let mut log = Conversation::new();
     log.push_system("s0", "You know kettles.");

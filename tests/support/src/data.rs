@@ -1,19 +1,19 @@
-//! Real sessions, found by `CONTEXT_WINDOW_DATA`; nothing of them is copied into the project.
+//! Real sessions in the folder that `CONTEXT_WINDOW_DATA` names. None of them is copied into the project.
 
 use context_window_formats::SessionFile;
 use std::{io::Read, path::PathBuf};
 
-/// The session files whose names start with one of these, or nothing (said loudly) where there is no data.
+/// Opens the session files with these prefixes. Without data it returns an empty list and reports a skip.
 pub fn files(prefixes: &[&str]) -> Vec<SessionFile> {
     paths(prefixes).iter().map(|path| open(path)).collect()
 }
 
-/// The texts of those files: JSON lines.
+/// Returns the texts of those files as JSON lines.
 pub fn texts(prefixes: &[&str]) -> Vec<String> {
     paths(prefixes).iter().map(|path| String::from_utf8(unpacked(path)).unwrap()).collect()
 }
 
-/// The folder of the data; none, and one more test that is skipped, where there is none.
+/// Returns the folder of the data. Without one it returns `None` and reports a skipped test.
 pub fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("CONTEXT_WINDOW_DATA").map(PathBuf::from);
     if folder.is_none() {
@@ -22,7 +22,7 @@ pub fn folder() -> Option<PathBuf> {
     folder
 }
 
-/// The text of one packed file of the folder.
+/// Returns the text of one compressed file in the folder.
 pub fn text(name: &str) -> Option<String> {
     Some(String::from_utf8(unpacked(&folder()?.join(name))).unwrap())
 }

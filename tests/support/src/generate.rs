@@ -1,5 +1,6 @@
-//! Sessions that are mostly broken: dangling, orphan, doubled, early and late results, empty messages, pins and TTL on
-//! anything, repeated documents. Small, so that a brute-force oracle can decide them too.
+//! Generates sessions, most of them broken: dangling, orphan, doubled, early and late results, empty
+//! messages, pins and TTL on anything, repeated documents. They are small, so that a brute-force oracle can
+//! plan them too.
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Error, ItemId, Message, Model, PinnedItem,
@@ -9,12 +10,12 @@ use context_window::{
 };
 use proptest::prelude::*;
 
-/// Returns true if `FULL=1` asks for every case.
+/// Returns true if `FULL=1` requests every case.
 pub fn is_full() -> bool {
     std::env::var_os("FULL").is_some_and(|full| full == "1")
 }
 
-/// How many cases a property runs: few by default, many with `FULL=1`.
+/// Returns the configuration of a property test: few cases by default, many with `FULL=1`.
 pub fn cases(few: u32, many: u32) -> ProptestConfig {
     ProptestConfig {
         cases: if is_full() { many } else { few },
@@ -24,7 +25,7 @@ pub fn cases(few: u32, many: u32) -> ProptestConfig {
     }
 }
 
-/// A token is a byte here, so that sizes can be read off the case.
+/// Returns a counter with one token per byte, so that sizes can be read off the case.
 pub fn bytes() -> TokenCounter {
     TokenCounter::from_fn("bytes", |text| Ok::<_, std::fmt::Error>(text.len() as u64))
 }
@@ -66,10 +67,10 @@ pub struct Session {
     pub before: Option<Before>,
 }
 
-/// What the prompt before this one left behind.
+/// State left by the prompt before this one.
 #[derive(Debug, Clone)]
 pub struct Before {
-    /// The message its window started with.
+    /// The message at which its window started.
     pub start: usize,
     pub set: Vec<&'static str>,
     pub same_question: bool,
@@ -81,7 +82,7 @@ impl Session {
         self.log_with(usize::MAX, |_| {})
     }
 
-    /// The session's log; `change` is applied right before the message at this position.
+    /// Builds the session's log and applies `change` right before the message at this position.
     pub fn log_with(&self, before: usize, change: impl Fn(&mut Conversation)) -> Conversation {
         let mut log = Conversation::new();
         if let Some(size) = self.system {
@@ -154,7 +155,7 @@ impl Session {
     }
 
     pub fn manager(&self) -> ContextWindowManager {
-        // Only a counter that estimates has a margin.
+        // Only an estimating counter has a margin.
         let counter =
             if self.config.tokens.calibration_per_mille == 1_000 { bytes() } else { bytes().into_estimate() };
         ContextWindowManager::new(Model::custom("test"), counter, self.config.clone()).unwrap()
@@ -183,13 +184,13 @@ impl Line {
 }
 
 impl Document {
-    /// Documents of one size have one text, so that repeated texts occur.
+    /// Returns a text of this size. Documents of one size have the same text, so that repeated texts occur.
     pub fn text(&self) -> String {
         "D".repeat(self.size)
     }
 }
 
-/// Some turns say the same, as turns do.
+/// Returns a text of this size. Some turns have equal texts, as in real conversations.
 fn text_of(at: usize, size: usize) -> String {
     char::from(b'a' + (at % 3) as u8).to_string().repeat(size)
 }
@@ -316,9 +317,9 @@ pub fn session() -> impl Strategy<Value = Session> {
     )
 }
 
-/// Sessions in which many small items compete for little room: notes that stay in and notes that may fall, documents
-/// about the section's share, a question with a long reply before it. What comes in then comes in by gaps: a later item
-/// before an earlier one, next to what is in already.
+/// Generates sessions in which many small items compete for little room: droppable and undroppable notes,
+/// documents about as large as their section's share, and a question with a long reply before it. Items then
+/// fill gaps: a later item is included before an earlier one.
 pub fn crowded() -> impl Strategy<Value = Session> {
     const IDS: [&str; 8] = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"];
     let unlimited = prop_oneof![2 => Just(None), 1 => Just(Some(Ttl::Unlimited))];
@@ -356,8 +357,8 @@ pub fn crowded() -> impl Strategy<Value = Session> {
     )
 }
 
-/// Conversations and nothing else that takes what is left over: where one message is asked about, all that matters is the
-/// sum of what is newer. With a last prompt or without, with one user message, many or none.
+/// Generates conversations without other demand for free tokens: one message is then decided by the sum of
+/// the newer ones. They have a last prompt or none, and many user messages, one or none.
 pub fn talk() -> impl Strategy<Value = Session> {
     (session(), 0u8..4).prop_map(|(mut session, who)| {
         (session.states, session.rag) = (Vec::new(), Vec::new());
@@ -366,7 +367,7 @@ pub fn talk() -> impl Strategy<Value = Session> {
             if line.life.pin.is_some() {
                 line.life.ttl = Some(Ttl::Unlimited);
             }
-            // Half of them are one long turn: of a user who speaks once, or not at all.
+            // Half of them are one long turn, with one user message or none.
             let asks = line.role == Role::User && (who > 1 || who == 1 && at == 0);
             if line.role == Role::User && !asks {
                 line.role = Role::Assistant;
@@ -376,8 +377,8 @@ pub fn talk() -> impl Strategy<Value = Session> {
     })
 }
 
-/// Conversations in which most messages are pinned, by turns of several exchanges: with notes and documents,
-/// and under a last prompt or without.
+/// Generates conversations with mostly pinned messages, in turns of several exchanges. They have notes and
+/// documents, and a last prompt or none.
 pub fn pinned() -> impl Strategy<Value = Session> {
     let pins = prop::collection::vec(prop::option::weighted(0.8, priority()), 14);
     let without = (prop::bool::weighted(0.7), prop::bool::weighted(0.6));
@@ -401,7 +402,7 @@ fn before() -> impl Strategy<Value = Before> {
         .prop_map(|(start, set, same_question, cleared)| Before { start, set, same_question, cleared })
 }
 
-/// Returns an anchor that does not know the limits that its prompt was made under.
+/// Returns an anchor without the limits of its prompt.
 pub fn without_limits(anchor: &Anchor) -> Anchor {
     let mut anchor = serde_json::json!(anchor);
     anchor.as_object_mut().unwrap().remove("limits");

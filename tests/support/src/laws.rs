@@ -1,4 +1,4 @@
-//! What holds for every plan, whatever went in. Written against the public API only.
+//! Properties of every plan for any input, checked through the public API only.
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, Message, PlanRequest, Role,
@@ -7,18 +7,18 @@ use context_window::{
 use context_window_report as report;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One case: what was asked, of whom, and what came out.
+/// One case: the request, its manager and the resulting plan.
 pub struct Case<'a> {
     pub manager: &'a ContextWindowManager,
     pub request: &'a PlanRequest<'a>,
     pub messages: &'a [Message],
-    /// Ids of the documents of the request.
+    /// Ids of the documents in the request.
     pub rag: Vec<String>,
     pub config: &'a Config,
     pub plan: &'a ContextPlan,
 }
 
-/// All laws that need no other plan to compare with.
+/// Checks all properties that need no other plan for comparison.
 pub fn hold(case: &Case<'_>) -> Result<(), String> {
     ledger_sums_to_total(case)?;
     total_never_exceeds_budget_unless_overflow(case)?;
@@ -37,7 +37,7 @@ fn law(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// N3: rows and lines sum to the total; sections say what their rows cost.
+/// N3: rows and lines sum to the total; each section's sum is that of its rows.
 fn ledger_sums_to_total(case: &Case<'_>) -> Result<(), String> {
     let plan = case.plan;
     let rows: i128 = plan.included.iter().map(|row| i128::from(row.token_estimate.tokens)).sum();
@@ -55,7 +55,8 @@ fn ledger_sums_to_total(case: &Case<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// B1, S6: over budget only where the plan says so, and then it holds nothing that could be dropped.
+/// A prompt exceeds its budget only with a stated overflow, and then it contains nothing droppable (rules B1,
+/// S6).
 fn total_never_exceeds_budget_unless_overflow(case: &Case<'_>) -> Result<(), String> {
     let plan = case.plan;
     let excess = plan.estimated_tokens_total.tokens.saturating_sub(plan.prompt_budget);
@@ -67,7 +68,8 @@ fn total_never_exceeds_budget_unless_overflow(case: &Case<'_>) -> Result<(), Str
     law(excess == 0 || droppable.is_none(), || format!("S6: an overflow holds {droppable:?}"))
 }
 
-/// O2: every message and document is in exactly one row; a run represents the messages from its first to its last id.
+/// O2: every message and document is in exactly one row; a run represents the messages from its first to its
+/// last id.
 fn every_candidate_has_exactly_one_decision(case: &Case<'_>) -> Result<(), String> {
     let plan = case.plan;
     let ids: Vec<String> = ids(case.messages);
@@ -97,7 +99,7 @@ fn every_candidate_has_exactly_one_decision(case: &Case<'_>) -> Result<(), Strin
     law(decided == asked, || format!("O2: documents {asked:?} decided as {decided:?}"))
 }
 
-/// O2, O5: no two rows that are in have one id, documents apart from all others.
+/// No two included rows have the same id, with documents separate from other items (rules O2, O5).
 fn no_id_is_that_of_two_rows(case: &Case<'_>) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     let twice = case.plan.included.iter().find(|row| !seen.insert((row.kind.is_document(), &row.id)));
@@ -120,13 +122,13 @@ fn exchanges_are_all_in_or_all_out(case: &Case<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// H3: nothing empty is sent.
+/// No empty message is sent (rule H3).
 fn the_prompt_is_sound(case: &Case<'_>) -> Result<(), String> {
     let empty = case.plan.messages().iter().find(|message| message.is_empty());
     law(empty.is_none(), || format!("H3: {empty:?} is in"))
 }
 
-/// S1: the latest user message with anything in it is in, whatever the budget.
+/// The latest user message with content is included at every budget (rule S1).
 fn live_question_is_in(case: &Case<'_>) -> Result<(), String> {
     let ids = ids(case.messages);
     let live = case.messages.iter().rposition(|message| message.role() == Role::User && !message.is_empty());
@@ -137,8 +139,9 @@ fn live_question_is_in(case: &Case<'_>) -> Result<(), String> {
     law(required, || format!("S1: live question {} is {row:?}", ids[live]))
 }
 
-/// S4: between the window's start and the end of the log nothing is missing but what died or stands with its call, and
-/// the window starts with a user message wherever there is one: its own, or the trimmed turn's head right before it.
+/// Between the window's start and the end of the log, only expired messages and those that belong to their
+/// call are missing. The window starts with a user message if there is one: its own, or that of the split
+/// turn right before it (rule S4).
 fn the_kept_window_is_contiguous_and_starts_with_a_user_message(case: &Case<'_>) -> Result<(), String> {
     let Some(start) = &case.plan.window_start else { return Ok(()) };
     let ids = ids(case.messages);
@@ -180,14 +183,14 @@ fn the_kept_window_is_contiguous_and_starts_with_a_user_message(case: &Case<'_>)
     Ok(())
 }
 
-/// B6: an item that is out for nothing but its size is larger than what is left.
+/// An item excluded only for its size is larger than the free tokens (rule B6).
 fn nothing_excluded_for_budget_would_fit(case: &Case<'_>) -> Result<(), String> {
     let left = case.plan.left_over();
     for row in &case.plan.excluded {
         if let ExcludedReason::Budget { room, limited_by: LimitedBy::Size } = row.reason {
             let block = if case.plan.included.iter().any(|row| row.section == Section::Rag) { 0 } else { 64 };
-            // What merging saves is not there for what would end the merge, a first document opens the block, and what
-            // joins save is known only when everything is rendered.
+            // Tokens saved by a merge are unavailable to items that would end it. A first document also opens
+            // the block, and savings from joins are known only after rendering.
             let saved: i64 = case.plan.overhead.iter().map(|line| line.tokens.min(0)).sum();
             let spared = left.saturating_sub(block).saturating_sub(saved.unsigned_abs());
             law(room >= spared, || format!("B6: {row:?} had {room}, but {left} are left"))?;
@@ -214,20 +217,20 @@ fn included_is_in_prompt_order(case: &Case<'_>) -> Result<(), String> {
     law(together, || "O1: the documents are not one block".into())
 }
 
-/// O3: the same request gives the same plan, report, JSON and messages.
+/// The same request gives the same plan, report, JSON and messages (rule O3).
 fn same_request_same_bytes(case: &Case<'_>) -> Result<(), String> {
     let again = case.manager.build_plan(case.request).map_err(|error| error.to_string())?;
     law(&again == case.plan, || "O3: planned twice, two plans".into())?;
     law(all_bytes(&again) == all_bytes(case.plan), || "O3: one plan, two texts".into())
 }
 
-/// Everything that a plan prints.
+/// Returns all printed forms of a plan.
 pub fn all_bytes(plan: &ContextPlan) -> String {
     let body = serde_json::to_string(&render::openai(plan)).unwrap();
     format!("{}\n{}\n{body}", report::text(plan), plan.to_json())
 }
 
-/// The id of each message: its own, or `m` and its position.
+/// Returns the id of each message: its own, or `m` and its position.
 pub fn ids(messages: &[Message]) -> Vec<String> {
     let id = |(at, message): (usize, &Message)| {
         message.id().map_or_else(|| format!("m{at}"), |id| id.as_str().to_owned())

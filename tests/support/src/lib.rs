@@ -1,4 +1,4 @@
-//! Generators, laws, texts and real data that the tests and benches of several crates share.
+//! Generators, properties, texts and real data that the tests and benches of several crates share.
 #![allow(
     clippy::new_without_default,
     clippy::pedantic,
@@ -27,8 +27,8 @@ pub mod tokenizers;
 
 pub use skip::{running, skip};
 
-/// Makes the folder of the project the current one, as its documentation shows commands. Every test that asks
-/// for it asks for the same.
+/// Makes the project's folder the current one, as in the documented commands. All tests use the same one, so
+/// they do not conflict.
 pub fn enter_root() {
     std::env::set_current_dir(root()).expect("the folder of the project");
 }

@@ -14,7 +14,7 @@ pub fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The beginning of a PNG of this size.
+/// Returns the beginning of a PNG of this size.
 pub fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
@@ -22,7 +22,7 @@ pub fn png(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-/// A PDF with so many pages, each with a stream of some bytes.
+/// Returns a PDF with this number of pages, each with a stream of `filling` bytes.
 pub fn pdf(pages: usize, filling: usize) -> Vec<u8> {
     let mut bytes =
         b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type /Pages /Kids [".to_vec();
@@ -43,7 +43,7 @@ pub fn pdf(pages: usize, filling: usize) -> Vec<u8> {
     bytes
 }
 
-/// A WAV file whose header states `stated` bytes of data, with `actual` ones.
+/// Returns a WAV file whose header states `stated` bytes of data, with `actual` ones.
 pub fn wav(bytes_a_second: u32, stated: u32, actual: usize) -> Vec<u8> {
     let mut bytes = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0".to_vec();
     bytes.extend(bytes_a_second.to_le_bytes());
@@ -53,7 +53,7 @@ pub fn wav(bytes_a_second: u32, stated: u32, actual: usize) -> Vec<u8> {
     bytes
 }
 
-/// An MP4 file without sound or pictures.
+/// Returns an MP4 file without sound or pictures.
 pub fn mp4(brand: &[u8; 4], scale: u32, length: u32) -> Vec<u8> {
     let mut bytes = b"\0\0\0\x10ftyp".to_vec();
     bytes.extend(brand);

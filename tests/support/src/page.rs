@@ -1,15 +1,15 @@
-//! Web pages, read as a browser reads them.
+//! Web pages, parsed like in a browser.
 
 /// A tag of a page: its name, and its attributes with their values.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tag {
     pub name: String,
     pub attributes: Vec<(String, String)>,
-    /// Whether it closes itself.
+    /// True if it closes itself.
     pub closed: bool,
 }
 
-/// The tags and the texts of a page, read as a browser would: what is inside of style and script is one text.
+/// Returns the tags and texts of a page as a browser reads them: the content of style and script is one text.
 pub fn read(page: &str) -> (Vec<Tag>, Vec<String>) {
     let (mut tags, mut texts, mut rest) = (Vec::new(), Vec::new(), page);
     while let Some(at) = rest.find('<') {
@@ -52,7 +52,7 @@ pub fn unescaped(text: &str) -> String {
     names.iter().fold(text.to_owned(), |text, (name, c)| text.replace(name, c)).replace("&amp;", "&")
 }
 
-/// What the template writes, and nothing else.
+/// Checks that a page contains only tags and attributes of the template.
 pub fn is_sound(page: &str) {
     const NAMES: &str = "!doctype html head meta title style body a header h1 p bdi strong main section div h2 b svg rect line \
         ul li ol dl dt dd h3 table thead tr th tbody td label input span kbd button details summary footer code script path select \

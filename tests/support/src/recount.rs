@@ -1,10 +1,12 @@
-//! The cookbook's formula over a rendered body, read back from its JSON: a second way to the same number.
+//! The cookbook's formula applied to the JSON of a rendered body, which computes the same number in a second
+//! way.
 
 use context_window::{ContextPlan, TokenCounter, render};
 use serde_json::Value;
 
-/// Tokens of the rendered messages by the published formula: 3 a message, every text of it, 1 a name, 3 for priming;
-/// for calls their name, arguments and 3, for images of unknown size the stated most. Tools are not among the messages.
+/// Returns the tokens of the rendered messages by the published formula: 3 per message, each of its texts, 1
+/// per name, 3 for priming. Calls count their name, arguments and 3, and images of unknown size the stated
+/// maximum. Tools are not included.
 pub fn messages(plan: &ContextPlan, counter: &TokenCounter) -> u64 {
     let body = serde_json::to_value(render::openai(plan)).unwrap();
     let count = |text: &Value| counter.count(text.as_str().unwrap()).unwrap().tokens;

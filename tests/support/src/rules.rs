@@ -1,14 +1,15 @@
-//! Request bodies against the rules that providers enforce, written from the rules and apart from the renderers: what is
-//! wrong with a body, one line a violation, each beginning with the number of its rule, or with `shape` where the public
-//! API reference asks for something that no rule says.
+//! Checks request bodies against the rules that providers enforce, written from the rules independently of
+//! the renderers. Each violation is one line. It begins with the number of its rule, or with `shape` if only
+//! the public API reference requires it.
 //!
-//! Not to be seen in a single body, so not here: 7 (the size of the request), 25, 27 and 41 (whether thinking and its
-//! signature are what the model wrote). Of 5, 10, 27 and 40 only the visible half is checked.
+//! Some rules are not visible in a single body, so they are not checked: 7 (the size of the request), 25, 27
+//! and 41 (that reasoning and its signature are unchanged). Of 5, 10, 27 and 40 only the visible half is
+//! checked.
 #![allow(dead_code, reason = "features decide who uses what")]
 
 use serde_json::Value;
 
-/// Notes a violation unless something holds.
+/// Adds a violation unless the condition holds.
 macro_rules! need {
     ($out:expr, $holds:expr, $rule:expr, $($what:tt)+) => {
         if !$holds {
@@ -17,7 +18,7 @@ macro_rules! need {
     };
 }
 
-/// Parameters are a JSON Schema of an object, with types that JSON Schema has wherever a schema stands.
+/// Checks that parameters are the JSON Schema of an object, with JSON Schema types at every position.
 pub(crate) fn parameters(out: &mut Vec<String>, schema: &Value, at: &str) {
     need!(out, schema["type"] == "object", "shape", "{at}: parameters of type {}", schema["type"]);
     types(out, schema, at);
@@ -54,11 +55,12 @@ pub enum Form {
     OpenAiResponses,
     Anthropic,
     Gemini,
-    /// The list of messages that goes into a chat template.
+    /// The list of messages passed to a chat template.
     ChatTemplate,
 }
 
-/// Who the body is for. The default is the strictest OpenAI Chat server: nothing is allowed that only some allow.
+/// The target of a body. The default is the strictest OpenAI Chat server, without anything that only some
+/// servers allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub form: Form,
@@ -72,13 +74,13 @@ pub struct Target {
     pub trailing_assistant: bool,
     /// Anthropic: `system` entries among the messages (rule 23).
     pub system_inside: bool,
-    /// Anthropic: thinking is on (rule 24), off (rule 26), or not known.
+    /// Anthropic: thinking is on (rule 24), off (rule 26), or unknown.
     pub thinking: Option<bool>,
     /// Gemini 3: calls of the current turn carry thought signatures (rule 40).
     pub thought_signatures: bool,
     /// OpenAI: explicit cache breakpoints (rule 12).
     pub breakpoints: bool,
-    /// Most cache marks or explicit breakpoints of a body (rules 12 and 28).
+    /// Maximum number of cache marks or explicit breakpoints in a body (rules 12 and 28).
     pub max_marks: usize,
 }
 
@@ -100,13 +102,13 @@ impl Default for Target {
 }
 
 impl Target {
-    /// The strictest target of a form.
+    /// Returns the strictest target of a wire format.
     pub fn new(form: Form) -> Self {
         Self { form, ..Self::default() }
     }
 }
 
-/// All violations of a body; none where it is sound.
+/// Returns all violations of a body, and an empty list for a valid one.
 pub fn check(target: &Target, body: &Value) -> Vec<String> {
     match target.form {
         Form::OpenAiChat => openai_chat::check(target, body),
@@ -120,8 +122,8 @@ pub fn check(target: &Target, body: &Value) -> Vec<String> {
 /// The field that marks an explicit breakpoint of OpenAI.
 const BREAKPOINT: &str = "prompt_cache_breakpoint";
 
-/// Rule 12: explicit breakpoints only where they are supported, few, and not on instructions or tools. That they sit on
-/// parts of input only is checked with the keys of the parts.
+/// Rule 12: explicit breakpoints only if supported, few, and not on instructions or tools. The check of a
+/// part's keys ensures that they are on input parts only.
 fn breakpoints(target: &Target, body: &Value, out: &mut Vec<String>) {
     let all = count_key(body, BREAKPOINT);
     need!(out, target.breakpoints || all == 0, 12, "{all} breakpoints for a model that takes none");
@@ -131,7 +133,7 @@ fn breakpoints(target: &Target, body: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// The shape of an explicit breakpoint on a part that may bear one.
+/// Checks the shape of an explicit breakpoint on a part that may have one.
 fn breakpoint(out: &mut Vec<String>, part: &Value, at: &str) {
     if let Some(mark) = part.get(BREAKPOINT) {
         only(out, mark, &["mode", "ttl"], at);
@@ -150,7 +152,7 @@ fn count_key(value: &Value, key: &str) -> usize {
     }
 }
 
-/// A list that the body has to hold and that is not empty.
+/// Returns a list that the body must contain, and checks that it is not empty.
 fn required_list<'a>(out: &mut Vec<String>, body: &'a Value, key: &str) -> &'a [Value] {
     let list = items(&body[key]);
     need!(out, body[key].is_array(), "shape", "`{key}` is not a list");
@@ -158,12 +160,12 @@ fn required_list<'a>(out: &mut Vec<String>, body: &'a Value, key: &str) -> &'a [
     list
 }
 
-/// The items of a list; none where there is no list.
+/// Returns the items of a list, or an empty slice if there is no list.
 fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The text under a key; empty where there is none.
+/// Returns the text under a key, or an empty one.
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
@@ -176,13 +178,13 @@ fn kind(block: &Value) -> &str {
     text(block, "type")
 }
 
-/// Only white space, or nothing.
+/// Returns true if a text is empty or only white space.
 fn blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// An object without other keys than these. A breakpoint where none may be breaks rule 12, and an unknown key of Gemini
-/// rule 42, which is why that has its own check.
+/// Checks that an object has no other keys than these. A misplaced breakpoint breaks rule 12. An unknown key
+/// of Gemini breaks rule 42, which is why that has its own check.
 fn only(out: &mut Vec<String>, value: &Value, allowed: &[&str], at: &str) {
     for key in unknown(out, value, allowed, at) {
         let rule = if key == BREAKPOINT { "12" } else { "shape" };
@@ -190,21 +192,21 @@ fn only(out: &mut Vec<String>, value: &Value, allowed: &[&str], at: &str) {
     }
 }
 
-/// The keys of an object that are none of these.
+/// Returns the keys of an object that are not among these.
 fn unknown<'a>(out: &mut Vec<String>, value: &'a Value, allowed: &[&str], at: &str) -> Vec<&'a str> {
     need!(out, value.is_object(), "shape", "{at}: not an object");
     let keys = value.as_object().into_iter().flat_map(|fields| fields.keys());
     keys.map(String::as_str).filter(|key| !allowed.contains(key)).collect()
 }
 
-/// A string under each of these keys, and something in it.
+/// Checks that each of these keys has a non-empty string.
 fn filled(out: &mut Vec<String>, value: &Value, keys: &[&str], at: &str) {
     for key in keys {
         need!(out, !text(value, key).is_empty(), "shape", "{at}: `{key}` is not a text, or empty");
     }
 }
 
-/// Base64 of the standard alphabet, padded and not empty.
+/// Returns true for base64 of the standard alphabet, padded and not empty.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
@@ -216,7 +218,7 @@ fn is_web_address(text: &str) -> bool {
     text.starts_with("https://") || text.starts_with("http://")
 }
 
-/// An address of the web, or a picture in base64 as `data:` address.
+/// Returns true for a web address, or a picture in base64 as a `data:` address.
 fn is_image_address(text: &str) -> bool {
     let Some(data) = text.strip_prefix("data:image/") else { return is_web_address(text) };
     data.split_once(";base64,").is_some_and(|(format, data)| !format.is_empty() && is_base64(data))

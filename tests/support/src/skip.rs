@@ -1,9 +1,9 @@
-//! A test that cannot do its work says so, and is counted: it would pass in silence otherwise.
+//! Reports and counts tests that cannot run, which would otherwise pass unnoticed.
 
 use std::{fs::OpenOptions, io::Write as _, path::Path};
 
-/// Says loudly what this test does not try, and why. Where `CONTEXT_WINDOW_SKIPPED` names a file, a line of it is added
-/// there: the test, a tab, the reason.
+/// Prints the name of a skipped test and the reason. If `CONTEXT_WINDOW_SKIPPED` names a file, a line is
+/// added there: the test, a tab, the reason.
 pub fn skip(test: &str, why: &str) {
     eprintln!("\n*** SKIPPED: {test}: {why} ***\n");
     if let Some(path) = std::env::var_os("CONTEXT_WINDOW_SKIPPED") {
@@ -11,7 +11,7 @@ pub fn skip(test: &str, why: &str) {
     }
 }
 
-/// One line at once: other threads and processes write here too.
+/// Writes the line at once, because other threads and processes write here too.
 fn note(path: &Path, test: &str, why: &str) {
     let line = format!("{test}\t{}\n", why.replace(['\n', '\t'], " "));
     let file = OpenOptions::new().create(true).append(true).open(path);
@@ -19,7 +19,7 @@ fn note(path: &Path, test: &str, why: &str) {
     written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
-/// The name of the test that runs: of its thread, or what was asked for where there is only one.
+/// Returns the name of the running test: that of its thread, or the requested one if there is only one test.
 pub fn running() -> String {
     let thread = std::thread::current();
     let asked = || std::env::args().skip(1).find(|word| !word.starts_with('-'));
@@ -30,15 +30,15 @@ pub fn running() -> String {
 }
 
 #[test]
-fn what_is_skipped_is_noted_line_by_line() {
-    // The test starts itself, once with the variable and once without.
+fn skipped_tests_are_noted_line_by_line() {
+    // The test runs itself, once with the variable and once without.
     if std::env::var_os("SKIP_TEST").is_some() {
         skip(&running(), "no kettle\nis here");
         skip("another", "nor a\ttap");
         return;
     }
     let name = running();
-    assert!(name.ends_with("what_is_skipped_is_noted_line_by_line"), "{name}");
+    assert!(name.ends_with("skipped_tests_are_noted_line_by_line"), "{name}");
     let folder = std::env::temp_dir().join(format!("context-window-{}-skipped", std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();

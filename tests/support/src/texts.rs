@@ -1,6 +1,6 @@
-//! Texts of many kinds, written for the tests, and texts that are meant to do harm.
+//! Texts of many kinds, written for the tests, and hostile texts.
 
-/// Ordinary texts, by kind.
+/// Returns ordinary texts by kind.
 pub fn of_every_kind() -> Vec<(&'static str, String)> {
     let base64: String = (0..4_000u32)
         .map(|n| {
@@ -28,7 +28,8 @@ pub fn of_every_kind() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Texts that break careless counters: control tokens, endless runs, half-made characters, marks without a base.
+/// Returns texts that break careless counters: control tokens, endless runs, half characters, marks without a
+/// base.
 pub fn hostile() -> Vec<(&'static str, String)> {
     vec![
         ("nothing", String::new()),
@@ -45,7 +46,7 @@ pub fn hostile() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Text from a seed: letters, digits, blanks and marks of many scripts, in random order.
+/// Returns a text from a seed: letters, digits, blanks and marks of many scripts, in random order.
 pub fn thrown_together(mut seed: u64, characters: usize) -> String {
     const FROM: &[&str] = &[
         "a",

@@ -1,4 +1,5 @@
-//! A real terminal, by tmux: keys go in, pictures come out. Other test programs of the project include this file too.
+//! A real terminal through tmux: sends keys and reads the screen. Other test programs of the project include
+//! this file too.
 
 use std::{
     process::{Command, Output},
@@ -6,18 +7,18 @@ use std::{
     time::Duration,
 };
 
-/// A terminal of its own, with a shell in it whose prompt is `ready> `.
+/// A separate terminal with a shell whose prompt is `ready> `.
 pub struct Tmux {
     name: String,
 }
 
 impl Tmux {
-    /// Whether there is a tmux, and a `/proc` to find processes in.
+    /// Returns true if tmux is installed, and `/proc` exists to find processes in.
     pub fn is_here() -> bool {
         Command::new("tmux").arg("-V").output().is_ok() && std::path::Path::new("/proc/self").exists()
     }
 
-    /// A terminal of this size, under a name that no other one has. `unset` are variables that the shell does not get.
+    /// Opens a terminal of this size under a unique name. The shell does not get the variables in `unset`.
     pub fn open(name: String, (width, height): (u16, u16), unset: &[&str]) -> Self {
         let terminal = Self { name };
         let (width, height) = (width.to_string(), height.to_string());
@@ -41,8 +42,8 @@ impl Tmux {
         self.tmux(&["send-keys", "Enter"]);
     }
 
-    /// Presses keys by their names in tmux, and waits after Escape: a terminal program reads it and a letter
-    /// that comes at once as Alt and that letter, and two of them as one.
+    /// Presses keys by their tmux names, and waits after Escape. A terminal program reads Escape with an
+    /// immediate letter as Alt and that letter, and two of them as one.
     pub fn keys(&self, keys: &[&str]) {
         for key in keys {
             self.tmux(&["send-keys", key]);
@@ -52,17 +53,17 @@ impl Tmux {
         }
     }
 
-    /// What is on the screen.
+    /// Returns the content of the screen.
     pub fn picture(&self) -> String {
         String::from_utf8(self.tmux(&["capture-pane", "-p"]).stdout).unwrap()
     }
 
-    /// Waits until this is on the screen.
+    /// Waits until this text is on the screen.
     pub fn shows(&self, text: &str) -> String {
         self.becomes(text, |picture| picture.contains(text))
     }
 
-    /// Waits until the screen is so.
+    /// Waits until the condition holds for the screen.
     pub fn becomes(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
         for _ in 0..600 {
             let picture = self.picture();
@@ -74,7 +75,7 @@ impl Tmux {
         panic!("the screen never shows {what}:\n{}", self.picture());
     }
 
-    /// Waits until the shell does: its prompt is the last thing on the screen.
+    /// Waits until the shell's prompt is the last line on the screen.
     pub fn waits(&self) {
         self.becomes("a prompt", |picture| picture.trim_end().lines().next_back() == Some("ready>"));
     }

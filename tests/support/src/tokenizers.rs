@@ -1,5 +1,5 @@
-//! Tokenizers to compare with: the small one that is shipped, and real ones where `CONTEXT_WINDOW_TOKENIZERS` names a
-//! folder of folders that hold a `tokenizer.json` each.
+//! Tokenizers for comparison: the small one in the project, and real ones if `CONTEXT_WINDOW_TOKENIZERS`
+//! names a folder. Each of its folders with a `tokenizer.json` is used.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ pub fn small() -> PathBuf {
     super::root().join("tests/tokenizers/small")
 }
 
-/// The folders, the small one first; says loudly where there is no other.
+/// Returns the folders, the small one first. Reports a skip if there is no other.
 pub fn folders() -> Vec<PathBuf> {
     let mut all = vec![small()];
     let Some(given) = std::env::var_os("CONTEXT_WINDOW_TOKENIZERS").map(PathBuf::from) else {

@@ -52,7 +52,7 @@ const ABOUT_A_REPLY: [&str; 14] = [
 pub(crate) struct LogKeys(BTreeSet<String>);
 
 impl LogKeys {
-    pub(crate) fn of(messages: &[wire::Message]) -> Self {
+    pub(crate) fn from_messages(messages: &[wire::Message]) -> Self {
         let others = messages.iter().filter(|message| message.role != Role::Assistant);
         let unread = others.flat_map(|message| &message.keys).filter(|key| key.unread.is_some());
         Self(unread.map(|key| key.name.to_string()).collect())

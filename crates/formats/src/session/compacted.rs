@@ -190,7 +190,7 @@ impl Block {
         Ok(record)
     }
 
-    fn of(record: &Compaction) -> Self {
+    fn from_record(record: &Compaction) -> Self {
         Self {
             kind_of_part: TYPE.into(),
             compaction_number: Some(record.number),
@@ -217,6 +217,6 @@ impl Block {
 
 /// Returns the message that represents a compaction in a session file.
 pub(crate) fn message(record: &Compaction) -> String {
-    let block = serde_json::to_string(&Block::of(record)).unwrap_or_default();
+    let block = serde_json::to_string(&Block::from_record(record)).unwrap_or_default();
     format!("{{\"role\":\"user\",\"content\":[{block}]}}")
 }

@@ -42,7 +42,7 @@ pub(crate) use counted::count_values;
 pub use pushed::{push_json, tools_from_json};
 pub use written::{SessionTexts, session_json};
 
-/// The tokenizers that a session may name, with or without their features in this build.
+/// The tokenizers that a session may name, even if this build lacks their features.
 const BUILT_IN_TOKENIZERS: [&str; 5] = ["o200k_base", "cl100k_base", "chars/4", "chars/3.5", "bytes"];
 
 /// A session: a conversation with the inputs of its next prompt.
@@ -91,7 +91,7 @@ pub struct Session {
     pub options: Option<String>,
     /// The name of the application's tokenizer. Written by [`session_json`].
     pub tokenizer: Option<String>,
-    /// The keys of the session that are not read.
+    /// The unknown keys of the session, which are ignored.
     unread: Vec<String>,
     /// Notes on content that was not used, such as incomplete compactions.
     pub(crate) ignored: Vec<String>,
@@ -99,7 +99,7 @@ pub struct Session {
 
 impl Session {
     /// Creates a session of a conversation, without model, tools or documents.
-    fn of(log: Conversation) -> Self {
+    fn from_log(log: Conversation) -> Self {
         Self {
             id: None,
             model: None,
@@ -119,7 +119,7 @@ impl Session {
         }
     }
 
-    /// Checks whether another reading of the same file gives the same conversation.
+    /// Checks if another reading of the same file gives the same conversation.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         self.log.messages() == other.log.messages()
             && self.log.system() == other.log.system()
@@ -192,15 +192,15 @@ impl Session {
 /// Creates a session of a conversation, without model, tools or documents.
 impl From<Conversation> for Session {
     fn from(log: Conversation) -> Self {
-        Self::of(log)
+        Self::from_log(log)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    /// A session may name the tokenizers of this build, and no others.
+    /// A session may name every built-in tokenizer, and no others.
     #[test]
-    fn built_in_tokenizers_are_those_of_the_counter() {
+    fn built_in_tokenizers_match_the_counter() {
         assert_eq!(super::BUILT_IN_TOKENIZERS, context_window::TokenCounter::NAMES);
     }
 }

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn path_is_the_one_that_a_tracking_deserializer_reports() {
+    fn path_equals_that_of_a_tracking_deserializer() {
         let all = broken(SESSION);
         let wrong = all.iter().filter(|text| compare::<Session>(text)).count();
         assert!(wrong > 10_000, "{wrong} of {}", all.len());

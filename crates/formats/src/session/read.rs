@@ -321,7 +321,7 @@ fn one_conversation(reader: &mut Reader<'_>, messages: &[wire::Message]) -> Resu
 fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(), Error> {
     let mut unread = UnreadKeys::default();
     one_conversation(reader, &messages)?;
-    reader.log_keys = LogKeys::of(&messages);
+    reader.log_keys = LogKeys::from_messages(&messages);
     let mut messages = messages.into_iter().enumerate().peekable();
     while let Some((at, mut message)) = messages.next() {
         let beside = compacted::taken_from_key(&mut message);

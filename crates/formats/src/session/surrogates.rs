@@ -56,7 +56,7 @@ mod tests {
     proptest! {
         /// Any escapes in any order: the result equals Rust's own decoding, which replaces lone surrogates.
         #[test]
-        fn what_is_read_is_what_utf_16_means(
+        fn surrogate_escapes_decode_as_utf_16(
             units in prop::collection::vec(
                 prop_oneof![0xd7f0u16..0xd810, 0xdbf0u16..0xdc10, 0xdff0u16..0xe010, 0x20u16..0x60], 0..12,
             ),
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_too_soon_is_left_to_the_reader() {
+    fn truncated_escapes_are_left_to_the_parser() {
         for json in ["\"\\", "\"\\u", "\"\\ud8", "\"\\ud800", "\"\\ud800\\", "\"\\ud800\\u\"", "\\", "\\u00"]
         {
             assert_eq!(mended(json).0.len(), json.len(), "{json}");

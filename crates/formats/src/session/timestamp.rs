@@ -92,7 +92,7 @@ mod tests {
 
     /// The expected dates come from `date --utc --date=@SECONDS`.
     #[test]
-    fn seconds_are_the_dates_that_calendars_have() {
+    fn seconds_convert_to_calendar_dates() {
         for (seconds, nanoseconds, text) in [
             (0, 0, "1970-01-01T00:00:00Z"),
             (951_782_400, 0, "2000-02-29T00:00:00Z"),

@@ -1,5 +1,5 @@
-//! What a provider wrote goes back to it as it was; what only it can read is never said by the assistant
-//! elsewhere (H6).
+//! Provider output is sent back to that provider unchanged. Data that only it can read is never assistant
+//! text for another one (rule H6).
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Model, PlanRequest, Role, TokenCounter, WireFormat,
@@ -9,12 +9,11 @@ use context_window_formats::{Session, SessionTexts, session_json};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
-/// Plans a body for a model, with room for all of it, and returns the body that is sent and the codes of the
-/// notices.
+/// Plans a body for a model with room for all of it. Returns the sent body and the codes of the notices.
 fn sent(body: &str, model: &str) -> (String, Vec<NoticeCode>) {
     let session = Session::from_json(body).unwrap_or_else(|error| panic!("{error}: {body}"));
     let mut model = Model::named(model).unwrap();
-    // As the tool does it: a body is planned for the wire format that it is in.
+    // Like the tool, this plans a body for the wire format that it is in.
     if model.name == RESPONSES {
         model.wire_format = WireFormat::OpenAiResponses;
     }
@@ -26,7 +25,7 @@ fn sent(body: &str, model: &str) -> (String, Vec<NoticeCode>) {
     (render::body(&plan, wire_format).to_string(), codes)
 }
 
-/// Returns the values under a key of a body, each as it is spelt.
+/// Returns the values under a key of a body with their original spelling.
 fn values(body: &str, key: &str) -> Vec<String> {
     let body: std::collections::BTreeMap<String, Box<RawValue>> = serde_json::from_str(body).unwrap();
     let list: Vec<Box<RawValue>> = serde_json::from_str(body[key].get()).unwrap();
@@ -45,7 +44,7 @@ fn anthropic(messages: &[String]) -> String {
     format!(r#"{{"model":"{ANTHROPIC}","messages":[{}]}}"#, messages.join(","))
 }
 
-/// A value with numbers that a tree of values would spell otherwise.
+/// Generates a value with numbers that a parsed value would spell differently.
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("1e2".to_owned()),
@@ -58,14 +57,14 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Further keys of an object, in any order, none of them one that is read.
+/// Generates additional keys of an object in any order, none of them one that is read.
 fn extras() -> impl Strategy<Value = Vec<(String, String)>> {
     let key = prop::sample::select(vec!["zeta", "alpha", "status", "phase", "agent", "caller", "é"]);
     prop::collection::btree_map(key, value(), 0..4)
         .prop_map(|map| map.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// An object of these keys in an order that `order` chooses.
+/// Returns an object of these keys, in an order that `order` chooses.
 fn object(mut keys: Vec<(String, String)>, order: u64) -> String {
     let mut state = order;
     for at in (1..keys.len()).rev() {
@@ -80,7 +79,7 @@ fn keys(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// A step of a model in Responses: items of any type, calls with their results.
+/// Generates a step of a model in Responses: items of any type, calls with their results.
 fn step(nth: usize) -> impl Strategy<Value = Vec<String>> {
     let kind = prop::sample::select(vec![
         "function",
@@ -216,14 +215,14 @@ fn conversation() -> impl Strategy<Value = Vec<String>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("FULL").is_some() { 20_000 } else { 300 }))]
 
-    /// The same wire format: the same items, byte for byte but for white space, in the same order.
+    /// In the same wire format, the items stay the same byte for byte except white space, in the same order.
     #[test]
-    fn items_of_any_type_go_back_as_they_came(items in conversation()) {
+    fn items_of_any_type_round_trip_unchanged(items in conversation()) {
         let (body, _) = sent(&responses(&items), RESPONSES);
         prop_assert_eq!(values(&body, "input"), items);
     }
 
-    /// A session file of ours keeps what the provider wrote.
+    /// A session file written by this crate keeps the provider's output.
     #[test]
     fn a_written_session_sends_the_same_items(items in conversation()) {
         let session = Session::from_json(&responses(&items)).unwrap();
@@ -247,9 +246,10 @@ proptest! {
         prop_assert_eq!(rows(&plan), rows(&redacted));
     }
 
-    /// Another wire format: nothing that the assistant did not say, and every result that is text.
+    /// In another wire format, the assistant messages have no invented text, and every text result is
+    /// present.
     #[test]
-    fn other_providers_are_told_nothing_that_nobody_said(items in conversation(), model in prop::sample::select(vec![CHAT, ANTHROPIC, "gemini-2.5-pro"])) {
+    fn other_providers_get_no_invented_text(items in conversation(), model in prop::sample::select(vec![CHAT, ANTHROPIC, "gemini-2.5-pro"])) {
         let session = Session::from_json(&responses(&items)).unwrap();
         let (body, notices) = sent(&responses(&items), model);
         let manager = ContextWindowManager::new(Model::named(model).unwrap(), TokenCounter::chars_per_4(), Config::default()).unwrap();
@@ -266,7 +266,7 @@ proptest! {
         prop_assert!(!hosted || foreign || notices.contains(&NoticeCode::PartReplaced), "{:?}", notices);
     }
 
-    /// Blocks of Anthropic, in any order and with any further keys, stay as they are and where they are.
+    /// Anthropic blocks in any order and with any additional keys stay unchanged and in place.
     #[test]
     fn blocks_of_a_message_keep_their_order(
         blocks in prop::collection::vec((0..7u8, extras(), any::<u64>()), 1..6), string in any::<bool>(),
@@ -300,7 +300,7 @@ proptest! {
             };
             said.push(one);
         }
-        // Thoughts go back while their turn lasts: as long as results come back.
+        // Reasoning is sent back during its turn, as long as results are returned.
         if results.is_empty() {
             said.retain(|block| !block.contains("thinking\""));
             results.push(r#"{"type":"text","text":"And then?"}"#.to_owned());
@@ -316,7 +316,7 @@ proptest! {
     }
 }
 
-/// Blocks that are written as every renderer writes them keep their order alone.
+/// Blocks in the renderer's usual form keep their order by themselves.
 #[test]
 fn usual_blocks_keep_their_order() {
     let messages = [
@@ -329,8 +329,8 @@ fn usual_blocks_keep_their_order() {
 }
 
 #[test]
-fn an_item_leaves_with_its_reasoning() {
-    // The model takes no reasoning back: the item behind it would be refused.
+fn item_is_excluded_with_its_reasoning() {
+    // The model accepts no earlier reasoning, so the item after it would be refused.
     let items = [
         r#"{"role":"user","content":"Search."}"#,
         r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"seal"}"#,
@@ -353,10 +353,10 @@ fn an_item_leaves_with_its_reasoning() {
     let never = sent_with("never");
     assert!(["rs_1", "ws_1", "msg_1"].iter().all(|id| !never.contains(id)), "{never}");
     assert!(never.contains("Six."), "{never}");
-    // Reasoning of an item stays with it, even if older reasoning is left out.
+    // An item keeps its reasoning, even if older reasoning is left out.
     let live = sent_with("live");
     assert!(["rs_1", "ws_1", "msg_1", "Six."].iter().all(|text| live.contains(text)), "{live}");
-    // Another provider's reasoning takes nothing along.
+    // Another provider's reasoning removes no other item.
     let other = sent_to_chat(&body);
     assert!(other.contains("Six.") && !other.contains("ws_1") && !other.contains("left out"), "{other}");
 }
@@ -366,7 +366,7 @@ fn sent_to_chat(body: &str) -> String {
 }
 
 #[test]
-fn fields_of_tools_go_back_or_are_named() {
+fn tool_fields_round_trip_or_are_reported() {
     let tool = r#"{"name":"book","strict":true,"description":"Books a boat.","input_schema":{"type":"object","properties":{"boat":{"type":"string"}}},"defer_loading":true,"input_examples":[{"boat":"Otter","at":1.0}]}"#;
     let body = format!(
         r#"{{"model":"{ANTHROPIC}","messages":[{{"role":"user","content":"Book."}}],"tools":[{tool}]}}"#
@@ -399,7 +399,7 @@ fn a_deferred_tool_costs_its_name_and_description() {
 }
 
 #[test]
-fn every_key_of_a_chat_message_goes_back() {
+fn every_key_of_a_chat_message_round_trips() {
     let messages = [
         r#"{"content":"Where?","role":"user"}"#,
         r#"{"role":"assistant","content":null,"refusal":"I will not."}"#,
@@ -419,7 +419,7 @@ fn every_key_of_a_chat_message_goes_back() {
     let sent = values(&render::openai(&plan).to_string(), "messages");
     assert_eq!(sent.len(), messages.len());
     for (sent, came) in sent.iter().zip(messages) {
-        // Reasoning of earlier turns is left out where the model takes none.
+        // Reasoning of earlier turns is left out if the model accepts none.
         if !came.contains("Simple.") {
             assert_eq!(sent, came);
         }

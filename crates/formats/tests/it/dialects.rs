@@ -1,5 +1,5 @@
-//! Bodies of Gemini and of the dialects of `OpenAI` Chat go back as they came; elsewhere the assistant says
-//! nothing new (H6).
+//! Bodies of Gemini and of the dialects of `OpenAI` Chat are sent back unchanged. Other providers get no
+//! invented assistant text (rule H6).
 
 use context_window::{
     Config, ContextWindowManager, Model, Part, PlanRequest, Role, TokenCounter, WireFormat, render,
@@ -14,8 +14,7 @@ const PNG: &str =
 const GEMINI: &str = "gemini-3-pro-preview";
 const CHAT: &str = "mistral-large-latest";
 
-/// Plans a session for a wire format, with room for all of it, and returns the body and the texts of the
-/// notices.
+/// Plans a session for a wire format with room for all of it. Returns the body and the codes of the notices.
 fn planned(session: &Session, model: Model) -> (String, Vec<String>) {
     let wire_format = model.wire_format;
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
@@ -30,7 +29,7 @@ fn sent(body: &str, model: Model) -> (String, Vec<String>) {
     planned(&session, model)
 }
 
-fn of(wire_format: WireFormat) -> Model {
+fn model_for(wire_format: WireFormat) -> Model {
     Model::custom("m").with_wire_format(wire_format)
 }
 
@@ -47,17 +46,17 @@ fn chat(messages: &[String]) -> String {
     format!(r#"{{"model":"{CHAT}","messages":[{}]}}"#, messages.join(","))
 }
 
-/// Checks that contents go back as they came.
+/// Checks that contents are sent back unchanged.
 fn assert_contents(contents: &[&str]) {
     let contents: Vec<String> = contents.iter().map(|content| (*content).to_owned()).collect();
-    let (body, _) = sent(&gemini(&contents), of(WireFormat::Gemini));
+    let (body, _) = sent(&gemini(&contents), model_for(WireFormat::Gemini));
     assert_eq!(value(&body, "contents"), format!("[{}]", contents.join(",")));
 }
 
-/// Checks that messages go back as they came.
+/// Checks that messages are sent back unchanged.
 fn assert_messages(messages: &[&str]) {
     let messages: Vec<String> = messages.iter().map(|message| (*message).to_owned()).collect();
-    let (body, _) = sent(&chat(&messages), of(WireFormat::OpenAiChat));
+    let (body, _) = sent(&chat(&messages), model_for(WireFormat::OpenAiChat));
     assert_eq!(value(&body, "messages"), format!("[{}]", messages.join(",")));
 }
 
@@ -98,7 +97,7 @@ fn contents_of_one_role_stay_apart() {
 }
 
 #[test]
-fn parts_of_google_go_back_as_they_came() {
+fn google_parts_round_trip_unchanged() {
     let model = [
         r#"{"text":"The user asks for a boat.","thought":true,"thoughtSignature":"c2lnMQ=="}"#,
         r#"{"text":"I look.","thoughtSignature":"c2lnMg=="}"#,
@@ -136,7 +135,7 @@ fn media_of_a_result_are_parts_of_it() {
     let result = &session.log.messages()[2];
     assert_eq!(result.role(), Role::Tool);
     assert!(matches!(result.parts(), [Part::Text(text), Part::Image { .. }] if text == "The quay"));
-    let (body, _) = planned(&session, of(WireFormat::Anthropic));
+    let (body, _) = planned(&session, model_for(WireFormat::Anthropic));
     assert!(body.contains(r#""type":"image""#) && body.contains("The quay"), "{body}");
 }
 
@@ -151,7 +150,7 @@ fn options_of_the_python_sdk_hold_instructions_and_tools() {
         let body = format!(
             r#"{{"contents":[{FIRST}],"config":{{"system_instruction":{system},"tools":[{{"function_declarations":[{{"name":"free","response":{{"type":"OBJECT"}},"behavior":"BLOCKING","parameters":{{"type":"OBJECT","properties":{{"at":{{"minimum":1.0,"type":"NUMBER"}}}}}}}}]}}]}}}}"#
         );
-        let (body, _) = sent(&body, of(WireFormat::Gemini));
+        let (body, _) = sent(&body, model_for(WireFormat::Gemini));
         assert_eq!(value(&body, "systemInstruction"), r#"{"parts":[{"text":"Rent boats."}]}"#);
         assert_eq!(
             value(&body, "tools"),
@@ -161,19 +160,19 @@ fn options_of_the_python_sdk_hold_instructions_and_tools() {
 }
 
 #[test]
-fn functions_stay_one_tool_with_what_came_beside_them() {
+fn function_declarations_keep_the_other_tools_of_their_object() {
     let tools = r#"[{"googleSearch":{},"functionDeclarations":[{"name":"free","description":"Lists boats.","parametersJsonSchema":{"type":"object"}}]},{"urlContext":{}}]"#;
     let body = format!(r#"{{"contents":[{FIRST}],"tools":{tools}}}"#);
-    assert_eq!(value(&sent(&body, of(WireFormat::Gemini)).0, "tools"), tools);
+    assert_eq!(value(&sent(&body, model_for(WireFormat::Gemini)).0, "tools"), tools);
     let tools = r#"[{"urlContext":{}},{"functionDeclarations":[{"name":"free","parametersJsonSchema":{"type":"object","properties":{}}}]},{"googleSearch":{}}]"#;
     let body = format!(r#"{{"contents":[{FIRST}],"tools":{tools}}}"#);
-    assert_eq!(value(&sent(&body, of(WireFormat::Gemini)).0, "tools"), tools);
+    assert_eq!(value(&sent(&body, model_for(WireFormat::Gemini)).0, "tools"), tools);
 }
 
 const ASKED: &str = r#"{"role":"user","content":"Is the Otter free?"}"#;
 
 #[test]
-fn thoughts_of_servers_go_back_under_their_keys() {
+fn server_reasoning_round_trips_under_its_key() {
     for reply in [
         r#"{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"THOUGHT"}],"closed":true},{"type":"text","text":"Yes."}]}"#,
         r#"{"role":"assistant","content":[{"type":"text","text":"Yes."},{"type":"thinking","thinking":[{"type":"text","text":"THOUGHT"}]},{"type":"thinking","thinking":[{"type":"text","text":"THOUGHT too"}]}]}"#,
@@ -192,7 +191,7 @@ fn thoughts_of_servers_go_back_under_their_keys() {
         let thoughts = session.log.messages()[1].reasoning();
         assert_eq!(!thoughts.is_empty() && thoughts[0].text.contains("THOUGHT"), reply.contains("THOUGHT"));
         for wire_format in [WireFormat::Anthropic, WireFormat::Gemini, WireFormat::OpenAiResponses] {
-            let (other, notices) = planned(&session, of(wire_format));
+            let (other, notices) = planned(&session, model_for(wire_format));
             assert!(!other.contains("THOUGHT") && other.contains("Yes."), "{other}");
             assert!(!reply.contains("THOUGHT") || !notices.is_empty(), "{reply}");
         }
@@ -200,7 +199,7 @@ fn thoughts_of_servers_go_back_under_their_keys() {
 }
 
 #[test]
-fn a_plan_of_cohere_goes_back_beside_its_calls() {
+fn cohere_plan_round_trips_with_its_calls() {
     assert_messages(&[
         ASKED,
         r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"free","arguments":"{\"at\": 1.0}"}}],"tool_plan":"I look."}"#,
@@ -209,7 +208,7 @@ fn a_plan_of_cohere_goes_back_beside_its_calls() {
 }
 
 #[test]
-fn messages_of_ollama_go_back_as_they_came() {
+fn ollama_messages_round_trip_unchanged() {
     let asked = format!(r#"{{"role":"user","content":"Which boat is this?","images":["{PNG}","{PNG}"]}}"#);
     let messages = [
         asked.as_str(),
@@ -226,12 +225,12 @@ fn messages_of_ollama_go_back_as_they_came() {
     let images = |part: &&Part| matches!(part, Part::Image { .. });
     assert_eq!(session.log.messages()[0].parts().iter().filter(images).count(), 2);
     for wire_format in [WireFormat::Anthropic, WireFormat::Gemini, WireFormat::OpenAiResponses] {
-        let (body, _) = planned(&session, of(wire_format));
+        let (body, _) = planned(&session, model_for(wire_format));
         assert_eq!(body.matches(PNG).count(), 2, "{body}");
     }
 }
 
-/// A number, text or object with a spelling that a tree of values would change.
+/// Generates a number, text or object with a spelling that a parsed value would change.
 fn any_value() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "1e2",
@@ -243,7 +242,7 @@ fn any_value() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// A part of what a model said: its JSON, and the name and id of its call.
+/// Generates a part of model output: its JSON, and the name and spelling of its call.
 fn model_part(nth: usize) -> impl Strategy<Value = (String, Option<(String, bool)>)> {
     (0..8u8, any_value(), any::<bool>(), any::<bool>()).prop_map(move |(kind, value, snake, is_signed)| {
         let key = |camel: &'static str, snaked: &'static str| if snake { snaked } else { camel };
@@ -270,7 +269,7 @@ fn model_part(nth: usize) -> impl Strategy<Value = (String, Option<(String, bool
     })
 }
 
-/// What a model said, and the results of its calls with a text at any place among them.
+/// Generates model output, and the results of its calls with a text at any position among them.
 fn step() -> impl Strategy<Value = Vec<String>> {
     let parts = (1..6usize).prop_flat_map(|many| (0..many).map(model_part).collect::<Vec<_>>());
     (parts, any_value(), any::<bool>(), any::<u8>(), prop::option::of(any::<u8>())).prop_map(
@@ -311,7 +310,7 @@ fn contents() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-/// Yields the texts that the assistant says in a body of `OpenAI` Chat.
+/// Returns the assistant texts in a body of `OpenAI` Chat.
 fn said(body: &str) -> Vec<String> {
     let body: Value = serde_json::from_str(body).unwrap();
     let replies =
@@ -329,29 +328,29 @@ fn said(body: &str) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("FULL").is_some() { 20_000 } else { 300 }))]
 
-    /// Contents go back byte for byte.
+    /// Contents are sent back byte for byte.
     #[test]
-    fn contents_of_google_go_back_as_they_came(contents in contents()) {
-        let (body, _) = sent(&gemini(&contents), of(WireFormat::Gemini));
+    fn google_contents_round_trip_unchanged(contents in contents()) {
+        let (body, _) = sent(&gemini(&contents), model_for(WireFormat::Gemini));
         prop_assert_eq!(value(&body, "contents"), format!("[{}]", contents.join(",")));
     }
 
-    /// A session file of ours keeps them.
+    /// A session file written by this crate keeps them.
     #[test]
     fn a_written_session_sends_the_same_contents(contents in contents()) {
         let session = Session::from_json(&gemini(&contents)).unwrap();
         let manager =
-            ContextWindowManager::new(of(WireFormat::Gemini), TokenCounter::chars_per_4(), Config::default()).unwrap();
+            ContextWindowManager::new(model_for(WireFormat::Gemini), TokenCounter::chars_per_4(), Config::default()).unwrap();
         let request = PlanRequest::new(&session.log).with_tools(&session.tools);
         let written = session_json(&manager, &request, SessionTexts::Kept).unwrap();
-        let (body, _) = sent(&written, of(WireFormat::Gemini));
+        let (body, _) = sent(&written, model_for(WireFormat::Gemini));
         prop_assert_eq!(value(&body, "contents"), format!("[{}]", contents.join(",")));
     }
 
-    /// Elsewhere the assistant says what it said, and every result is there.
+    /// Other providers get the assistant's own texts and every result.
     #[test]
-    fn contents_of_google_are_said_by_nobody_else(contents in contents()) {
-        let (body, _) = sent(&gemini(&contents), of(WireFormat::OpenAiChat));
+    fn google_contents_are_sent_to_no_other_provider(contents in contents()) {
+        let (body, _) = sent(&gemini(&contents), model_for(WireFormat::OpenAiChat));
         for text in said(&body) {
             let rest = text.split("\n\n").filter(|text| !text.starts_with("Said ") && *text != "Done.");
             prop_assert_eq!(rest.collect::<String>(), "");

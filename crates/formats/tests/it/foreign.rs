@@ -39,7 +39,7 @@ pub fn try_read(name: &str, text: &str) -> Result<Session, Error> {
     SessionFile::new(name, text.as_bytes().to_vec())?.session(None)
 }
 
-/// Everything that a session says, a line for each piece.
+/// Returns the content of a session, one line per piece.
 pub fn said(session: &Session) -> Vec<String> {
     let mut lines: Vec<String> =
         session.log.system().iter().map(|message| format!("system: {}", message.text())).collect();
@@ -69,7 +69,7 @@ fn of_message(message: &Message) -> Vec<String> {
     lines
 }
 
-/// Checks what a session says, and what its reader says it left.
+/// Checks the content of a session, and the reader's notes about ignored data.
 #[track_caller]
 pub fn assert_says(session: &Session, lines: &[&str], notes: &[&str]) {
     assert_eq!(said(session), lines);

@@ -1,4 +1,4 @@
-//! A value of any length in the input makes no long error, notice or note (rule V4).
+//! Input values of any length give no long error, notice or note (rule V4).
 
 use crate::support::generate::is_full;
 use context_window::{
@@ -15,11 +15,11 @@ use context_window_formats::{
 use serde_json::{Value, json};
 use std::fmt::Display;
 
-/// The longest error, notice or note, in characters.
+/// Maximum length of an error, notice or note, in characters.
 const LONGEST: usize = 2_000;
 
-/// Values of a megabyte: of letters, of what readers write around a value, of what a terminal acts on, of
-/// wide letters.
+/// Returns values of a megabyte: of letters, of text that readers write around a value, of control sequences,
+/// of wide characters.
 fn long_values() -> Vec<String> {
     let bytes = if is_full() { 1_000_000 } else { 20_000 };
     ["x", "`, expected \"", "\u{1b}[31m\n\"", "é🦀"]
@@ -36,7 +36,7 @@ fn assert_short(what: &str, said: impl Display) {
     assert!(count <= LONGEST, "{what}: {count} characters: {start}");
 }
 
-/// A session with a value at every key that holds one.
+/// Returns a session with every key set that holds a value.
 fn session() -> Value {
     json!({
         "id": "one", "model": "gpt-4o", "provider": "openai", "system": "Be brief.", "query": "Where?",
@@ -65,8 +65,7 @@ fn session() -> Value {
     })
 }
 
-/// Bodies as providers take them, a session that was written, transcripts, answers that are wrong in
-/// themselves.
+/// Returns provider bodies, a written session, transcripts, and invalid replies.
 fn bodies() -> Vec<(String, Vec<Value>)> {
     let mut log = Conversation::from([
         Message::user("Hello?"),
@@ -120,7 +119,7 @@ fn manager(wire_format: WireFormat) -> ContextWindowManager {
     ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap()
 }
 
-/// The strings of a value, keys among them, each once.
+/// Collects the strings of a value, including keys, each once.
 fn strings(value: &Value, found: &mut Vec<String>) {
     let mut add = |text: &str| {
         if !found.iter().any(|known| known == text) {
@@ -138,7 +137,7 @@ fn strings(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A value in which one string is another one, wherever it is.
+/// Returns a value with every occurrence of one string replaced.
 fn replaced(value: &Value, old: &str, new: &str) -> Value {
     let text = |text: &str| if text == old { new.to_owned() } else { text.to_owned() };
     match value {
@@ -204,7 +203,7 @@ fn no_long_value_of_a_file_makes_a_long_sentence() {
         let mut all = Vec::new();
         documents.iter().for_each(|value| strings(value, &mut all));
         for old in &all {
-            // One of the values for each string, all of them for each if there is time.
+            // One of the values for each string, or all of them for each if there is time.
             nth += 1;
             for (at, long) in values.iter().enumerate() {
                 if !is_full() && at != nth % values.len() {

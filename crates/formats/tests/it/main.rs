@@ -1,4 +1,4 @@
-//! Files that people bring, as an application reads them.
+//! Files that users bring, read through the public API.
 #![allow(
     clippy::pedantic,
     clippy::unwrap_used,

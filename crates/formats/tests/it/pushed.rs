@@ -1,4 +1,4 @@
-//! What an application with messages of its own uses: messages in a provider's form, prompts item by item,
+//! Functions for an application with its own messages: messages in a provider's form, prompts item by item,
 //! counts alone.
 
 use crate::support::{data, generate};
@@ -14,13 +14,13 @@ fn manager() -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default()).unwrap()
 }
 
-/// What a session file with these messages holds.
+/// Returns the conversation of a session file with these messages.
 fn from_file(messages: &Value) -> Conversation {
     Session::from_json(&json!({ "messages": messages }).to_string()).unwrap().log
 }
 
 #[test]
-fn messages_that_are_pushed_are_those_of_a_file() {
+fn pushed_messages_equal_those_of_a_file() {
     let results = json!([
         {"role": "user", "content": "Look it up."},
         {"role": "assistant", "content": [
@@ -41,7 +41,7 @@ fn messages_that_are_pushed_are_those_of_a_file() {
     assert_eq!(pushed, whole);
     assert_eq!(ids, ["m0", "m1", "m2.0", "m2.1", "m2", "m3", "last"]);
     assert!(pushed.is_pinned("m3"));
-    // One after another, each goes by its place in the log.
+    // Pushed one by one, each result is matched by its position in the log.
     let mut one_by_one = Conversation::new();
     for message in results.as_array().unwrap() {
         push_json(&mut one_by_one, &message.to_string(), WireFormat::Anthropic).unwrap();
@@ -100,9 +100,9 @@ fn a_push_that_fails_appends_nothing() {
     }
 }
 
-/// Every real session, whole: pushed as an application has it, it is what its file holds.
+/// Pushing the messages of a real session gives the conversation of its file.
 #[test]
-fn real_sessions_are_pushed_as_they_are_read() {
+fn pushed_real_sessions_equal_the_files() {
     let (mut compared, mut singly) = (0, 0);
     for text in data::texts(&["conv_"]) {
         for line in text.lines().filter(|line| !line.is_empty()).take(40) {
@@ -115,7 +115,7 @@ fn real_sessions_are_pushed_as_they_are_read() {
             push_json(&mut pushed, &messages.to_string(), WireFormat::OpenAiChat).unwrap();
             assert_eq!(pushed, whole);
             compared += 1;
-            // A result that stands inside of a message has the number of its message in a file only.
+            // A result inside a message has its message's number only in a file.
             let each = messages.as_array().into_iter().flatten();
             if whole.messages().len() == each.clone().count() {
                 let mut one_by_one = Conversation::new();
@@ -133,8 +133,8 @@ fn real_sessions_are_pushed_as_they_are_read() {
 proptest! {
     #![proptest_config(generate::cases(64, 1_000))]
 
-    /// Item by item, a prompt has every item that is in, once and in its order; what is no document says what
-    /// it says in the conversation, or is listed as shortened.
+    /// The items of a prompt are the included ones, each once and in order. Every item except documents has
+    /// its text of the conversation or is listed as shortened.
     #[test]
     fn a_prompt_item_by_item_is_the_prompt(session in generate::crowded()) {
         let Ok(plan) = session.plan() else { return Ok(()) };
@@ -142,7 +142,7 @@ proptest! {
         let ids: Vec<_> = items.iter().flat_map(|item| item.ids.iter()).collect();
         let included: Vec<_> = plan.included.iter().map(|item| &item.id).collect();
         prop_assert_eq!(ids, included);
-        // All texts are in the finished prompt, whatever was joined there.
+        // All texts are in the finished prompt, also joined ones.
         let body = serde_json::to_value(render::openai(&plan)).unwrap().to_string();
         for item in &items {
             let text = Value::from(item.message.text()).to_string();
@@ -150,9 +150,9 @@ proptest! {
         }
     }
 
-    /// A list of messages counts what a prompt of it counts, where nothing is left out, repaired or joined.
+    /// A list of messages has the count of its prompt if nothing is excluded, repaired or joined.
     #[test]
-    fn messages_count_what_their_prompt_counts(texts in prop::collection::vec("[a-z]{1,40}", 1..12), tools in 0..3usize) {
+    fn messages_have_the_count_of_their_prompt(texts in prop::collection::vec("[a-z]{1,40}", 1..12), tools in 0..3usize) {
         let manager = manager();
         let message = |(at, text): (usize, &String)| match at % 4 {
             0 => Message::user(text.as_str()),

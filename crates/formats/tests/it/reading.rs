@@ -1,4 +1,4 @@
-//! Nothing vanishes on reading: what a session file holds is in the log, or a note says that it is not.
+//! No data is lost on reading: the content of a session file is in the log, or a note reports its omission.
 
 use context_window::{Message, Role, conversation::HistoryRow};
 use context_window_formats::{FileFormat, ReadOptions, Session, SessionFile};
@@ -8,7 +8,7 @@ fn session(messages: &str) -> Session {
     Session::from_json(&format!("{{\"messages\": [{messages}]}}")).unwrap()
 }
 
-/// A message in one line: its id, who says it, and everything that it holds.
+/// Formats a message in one line: its id, its role and its content.
 fn line(at: usize, message: &Message) -> String {
     let id = message.id().map_or_else(|| format!("m{at}"), ToString::to_string);
     let mut line = format!("{id} {}:{}", message.role().name(), message.text());
@@ -28,7 +28,7 @@ fn lines(session: &Session) -> Vec<String> {
 const COMPACTION: &str = r#"{"type":"context_compaction","summary":"Kettles."}"#;
 
 #[test]
-fn what_stands_beside_a_compaction_is_a_message_after_it() {
+fn parts_next_to_a_compaction_become_a_message_after_it() {
     let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
     let image = r#"{"type":"image_url","image_url":"http://x/y.png"}"#;
     let (before, after) = (text("before"), text("after"));
@@ -51,7 +51,7 @@ fn what_stands_beside_a_compaction_is_a_message_after_it() {
     assert_eq!(active, 2);
     assert!(read.ignored().is_empty(), "{:?}", read.ignored());
 
-    // Calls and results beside it, and a second compaction, which has nothing left to archive.
+    // Calls and results next to it, and a second compaction, which has nothing left to archive.
     let read = session(&format!(
         r#"{{"role":"user","content":"old"}},
         {{"role":"assistant","content":[{COMPACTION},{COMPACTION},{{"type":"tool_use","id":"c","name":"f","input":{{}}}}]}},
@@ -64,7 +64,7 @@ fn what_stands_beside_a_compaction_is_a_message_after_it() {
     let told = read.ignored().iter().filter(|note| note.contains("is not used")).count();
     assert_eq!(told + read.log.compactions().count(), 4, "{:?}", read.ignored());
 
-    // A compaction alone is no message, as before.
+    // A compaction alone is still no message.
     let read =
         session(&format!(r#"{{"role":"user","content":"old"}},{{"role":"user","content":[{COMPACTION}]}}"#));
     assert_eq!((read.log.messages().len(), read.log.compactions().count()), (1, 1));
@@ -73,9 +73,9 @@ fn what_stands_beside_a_compaction_is_a_message_after_it() {
     assert!(error.to_string().contains("messages[0].content: expected a part"), "{error}");
 }
 
-/// A compaction may stand beside what a message says, beside the messages, or in parts of the AI SDK.
+/// A compaction may be next to a message's content, next to the messages, or in parts of the AI SDK.
 #[test]
-fn a_compaction_is_read_wherever_it_stands() {
+fn compaction_is_read_at_any_position() {
     let compaction = r#"{"compaction_number":1,"summary":"Kettles.","first_active":"u2"}"#;
     let own = r#"{"type":"context_compaction","compaction_number":1,"summary":"Kettles."}"#;
     for text in [
@@ -149,7 +149,7 @@ fn refused(messages: &str) -> String {
     Session::from_json(&format!("{{\"messages\": [{messages}]}}")).unwrap_err().to_string()
 }
 
-/// Reads what a lenient reading leaves, and its notes.
+/// Reads messages in lenient mode.
 fn lenient(messages: &str) -> Session {
     let text = format!("{{\"messages\": [{messages}]}}");
     let file = SessionFile::with_options("session", text.into_bytes(), ReadOptions::new().lenient()).unwrap();
@@ -157,7 +157,7 @@ fn lenient(messages: &str) -> Session {
 }
 
 #[test]
-fn a_key_that_holds_something_said_is_an_error() {
+fn unread_key_with_text_is_an_error() {
     let at = "is not known and holds";
     for (messages, expected) in [
         (r#"{"role":"user","contnt":"hi"}"#, "messages[0].contnt: {at} a text; did you mean `content`?"),
@@ -210,13 +210,13 @@ fn a_misspelt_key_of_a_message_is_named() {
             "the key `tool_cals` of messages[2] is not read; did you mean `tool_calls`?",
         ]
     );
-    // Keys of a log's own, and a name beside the key that is meant.
+    // Keys that only the log uses, and a similar name next to the correct key.
     let read = session(
         r#"{"role":"user","content":"hi","text":"hi","contents":3,"usage":{},"ts":1,"timestamp":"x","refusal":null,
         "session":"s","metadata":{},"cache_control":{},"annotations":[]}"#,
     );
     assert!(read.ignored().is_empty(), "{:?}", read.ignored());
-    // A thousand kinds of slips are no thousand lines.
+    // A thousand misspelt keys do not give a thousand lines.
     let slips: Vec<String> =
         (0..1_000).map(|at| format!(r#"{{"role":"user","content":"x","pinned{}":true}}"#, at % 10)).collect();
     let read = session(&slips.join(","));
@@ -225,14 +225,14 @@ fn a_misspelt_key_of_a_message_is_named() {
 }
 
 #[test]
-fn a_packed_file_says_that_it_is_packed() {
+fn packed_file_is_reported_as_packed() {
     let error = SessionFile::new("talk.json.gz", vec![0x1f, 0x8b, 8, 0, 0]).unwrap_err().to_string();
     assert!(error.contains("talk.json.gz") && error.contains("gzip") && error.contains("unpack"), "{error}");
 }
 
-/// No real session has a key that looks like a slip.
+/// No real session has a key that looks misspelt.
 #[test]
-fn real_sessions_have_no_slips() {
+fn real_sessions_have_no_suspected_typos() {
     for file in crate::support::data::files(&["conv_", "long_", "rag_"]) {
         for session in file.sessions() {
             let session = session.unwrap();
@@ -278,7 +278,7 @@ fn the_turns_of_sharegpt_are_messages() {
     let error = Session::from_json(&said).unwrap_err().to_string();
     assert!(error.contains("conversations[8]: comes from `narrator`, who is not known"), "{error}");
 
-    // One of several forms: a list of sessions, JSON lines, one object; and what is no ShareGPT.
+    // One of several forms: a list of sessions, JSON lines, one object; and input that is not ShareGPT.
     let one = r#"{"id":"a","conversations":[{"from":"user","value":"x"}]}"#;
     for (text, ids) in [
         (format!("[{one},\n {}]", one.replace("\"id\":\"a\",", "")), vec!["a", "2"]),
@@ -320,20 +320,20 @@ fn the_turns_of_sharegpt_are_messages() {
     }
 }
 
-/// Found by files that people might bring: each lost something without a word.
+/// Regression tests: each of these files once lost data without a message.
 #[test]
 fn silent_losses_are_read_or_refused() {
-    // An empty refusal is none.
+    // An empty refusal counts as absent.
     let read = session(r#"{"role":"user","content":"q"},{"role":"assistant","content":"yes","refusal":""}"#);
     assert_eq!(lines(&read)[1], "m1 assistant:yes");
     let manager = context_window::ContextWindowManager::for_model("gpt-4o").unwrap();
     let plan = manager.build_plan(&read.request()).unwrap();
     let said = context_window::render::openai(&plan).to_string();
     assert!(said.contains(r#""content":"yes""#), "{said}");
-    // One word under another name of the content, where nothing else is said.
+    // One word under another name of the content, if there is no other content.
     assert!(refused(r#"{"role":"assistant","content":"","text":"Yes"}"#).contains("messages[0].text"));
     assert!(refused(r#"{"role":"tool","tool_call_id":"c","output":"Yes"}"#).contains("messages[0].output"));
-    // Results without calls, and the second of one call.
+    // Results without calls, and a second result for one call.
     let call = r#"{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
     let result = r#"{"role":"tool","tool_call_id":"c","content":"done"}"#;
     let note = "1 result stands in the file without its call: no provider takes it so";
@@ -346,7 +346,7 @@ fn silent_losses_are_read_or_refused() {
         {"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"done","is_error":null}]}"#,
     );
     assert_eq!(lines(&read)[1], "m1 tool:done");
-    // A call of Gemini beside an empty text, and beside a text.
+    // A call of Gemini next to an empty text, and next to a text.
     let gemini = |text: &str| {
         Session::from_json(&format!(
             r#"{{"contents":[{{"role":"user","parts":[{{"text":"q"}}]}},
@@ -361,14 +361,13 @@ fn silent_losses_are_read_or_refused() {
     let of = |id: &str| format!(r#"{{"role":"user","content":"q","session_id":"{id}"}}"#);
     assert_eq!(session(&format!("{},{}", of("a"), of("a"))).log.messages().len(), 2);
     assert!(refused(&format!("{},{}", of("a"), of("b"))).contains("messages[1].session_id: is of another"));
-    // No id helps where no session can be read.
+    // If no session can be read, an id does not help.
     let file = SessionFile::new("f", b"{\"a\":1}\n{\"b\":2}".to_vec()).unwrap();
     let error = file.session(None).unwrap_err().to_string();
     assert!(error.starts_with("f:1: is an empty session"), "{error}");
 }
 
-/// Values that applications keep beside a message of another tool are noted if they are short, and refused if
-/// not.
+/// Application data next to a message of another tool: short values are noted, longer ones refused.
 #[test]
 fn metadata_of_other_tools_is_noted_or_refused() {
     let read = |beside: &str| {
@@ -398,7 +397,8 @@ fn metadata_of_other_tools_is_noted_or_refused() {
     }
 }
 
-/// A text that only unread keys hold has a note, however often it is there; one that was read too has none.
+/// A text found only in unread keys has a note, for any number of occurrences. A text that was also read has
+/// none.
 #[test]
 fn a_text_of_two_unread_keys_is_noted() {
     let read = |beside: &str| {
@@ -411,12 +411,12 @@ fn a_text_of_two_unread_keys_is_noted() {
     let twice = r#"{"system_prompt":"Be kind to boats.","note":"Be kind to boats.","messages":[{"role":"user","content":"q"}]}"#;
     let error = Session::from_json(twice).unwrap_err().to_string();
     assert!(error.contains("system_prompt: is not read and holds a text; did you mean `system`?"), "{error}");
-    // A message that has a quotation twice.
+    // A message that contains a quotation twice.
     let part = r#"{"role":"user","content":[{"type":"text","text":"\"Heron\" or \"Otter\""}],"text":"\"Heron\" or \"Otter\""}"#;
     assert!(session(part).ignored().is_empty());
 }
 
-/// A result that names another tool than those that wait is nobody's, whatever its place.
+/// A result that names another tool than the open calls is matched with none, at any position.
 #[test]
 fn a_result_of_another_tool_is_no_answer_by_its_place() {
     let call = |name: &str| format!(r#"{{"function":{{"name":"{name}","arguments":{{}}}}}}"#);
@@ -431,7 +431,7 @@ fn a_result_of_another_tool_is_no_answer_by_its_place() {
     let answers: Vec<&str> = read.log.messages().iter().skip(2).filter_map(Message::answers).collect();
     assert_eq!(answers, ["call_of_moon", calls[1], calls[0]]);
     assert_eq!(read.ignored(), ["1 result stands in the file without its call: no provider takes it so"]);
-    // Two without a name: the first is a guess.
+    // Of two results without a name, the first is matched by a guess.
     let read = session(&format!(
         r#"{{"role":"assistant","content":"","tool_calls":[{},{}]}},
         {{"role":"tool","content":"TIDE"}},{{"role":"tool","content":"WIND"}}"#,
@@ -441,7 +441,7 @@ fn a_result_of_another_tool_is_no_answer_by_its_place() {
     assert_eq!(read.ignored(), ["1 result bears no id and no name: it is taken for that of the next call"]);
 }
 
-/// The first messages may have no shape of their own: a file that is no session is looked at as a whole.
+/// The first messages may not identify the format: a file that is no session is examined as a whole.
 #[test]
 fn a_shape_that_later_messages_show_is_found() {
     let mut messages = vec![r#"{"role":"user","content":"word"}"#.to_owned(); 12];

@@ -1,4 +1,4 @@
-//! A session without its texts is planned as the session itself: the same rows with the same tokens.
+//! A session without its texts gives the plan of the original session: the same rows with the same tokens.
 
 use crate::support::{generate, texts};
 use context_window::{Config, ContextPlan, ContextWindowManager, Model, TokenCounter, config::ToolResults};
@@ -6,7 +6,7 @@ use context_window_formats::{Session, SessionTexts, session_json};
 use proptest::{prelude::*, strategy::ValueTree as _};
 use serde_json::{Value, json};
 
-/// Texts of one character, of one script, of control characters, and what was thrown together.
+/// Generates texts of one character, of one script, of control characters, and random ones.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => prop::sample::select(&["q", "x", "y", "7", "é", "水", "😀", "?", "\"", "\\", "<", "ok", "a\nb", " x ", "\u{200b}"][..])
@@ -18,7 +18,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Arguments as models write them: objects, other JSON, JSON that does not end, and no JSON.
+/// Generates arguments like those of models: objects, other JSON, unfinished JSON, and text that is not JSON.
 fn arguments() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => prop::collection::vec((text(), text()), 0..3).prop_map(|pairs| {
@@ -106,7 +106,7 @@ fn session() -> impl Strategy<Value = (String, Value)> {
 }
 
 fn manager(model: &str) -> ContextWindowManager {
-    // What is clipped or cleared depends on bytes and places inside of a text, not on tokens alone.
+    // Clipping and clearing depend on bytes and positions inside a text, not only on tokens.
     let mut config = Config::default();
     config.conversation.tool_results = ToolResults::Keep;
     match model {
@@ -117,7 +117,7 @@ fn manager(model: &str) -> ContextWindowManager {
     }
 }
 
-/// Each row with its tokens, what is out too.
+/// Returns each row with its tokens, and the excluded rows.
 fn rows(plan: &ContextPlan) -> Vec<String> {
     let row = |row: &context_window::PlannedItem| {
         format!("{} {:?} {}", row.id, row.section, row.token_estimate.tokens)
@@ -126,7 +126,7 @@ fn rows(plan: &ContextPlan) -> Vec<String> {
     plan.included.iter().map(row).chain(plan.excluded.iter().map(out)).collect()
 }
 
-/// The rows of a session and of its redacted form. `None` if it is no session.
+/// Returns the rows of a session and of its redacted form, or `None` if it is no session.
 fn both(model: &str, session: &Value) -> Option<(Vec<String>, Vec<String>)> {
     let manager = manager(model);
     let session = Session::from_json(&session.to_string()).ok()?;

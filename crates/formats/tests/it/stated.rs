@@ -1,4 +1,4 @@
-//! Limits that a logged body states, and context that its provider adds (rule B8): one small body for each
+//! Limits stated in a logged body, and context that its provider adds (rule B8): one small body for each
 //! spelling.
 
 use context_window::{Config, ContextPlan, ContextWindowManager, Model, TokenCounter, plan::NoticeCode};
@@ -37,7 +37,7 @@ fn each_spelling_of_the_reply_is_read() {
         (r#""options": {"num_predict": 700}"#, Some(700)),
         (r#""num_predict": 700"#, Some(700)),
         (r#""inferenceConfig": {"maxTokens": 700}"#, Some(700)),
-        // Values that state nothing.
+        // Values that state no limit.
         (r#""options": {"num_predict": -1}"#, None),
         (r#""max_tokens": 0"#, None),
         (r#""max_tokens": null"#, None),
@@ -67,7 +67,7 @@ fn the_budget_of_reasoning_counts_without_a_limit_of_the_reply() {
 }
 
 #[test]
-fn stated_limits_are_those_of_the_plan() {
+fn stated_limits_apply_to_the_plan() {
     let long = planned("claude-sonnet-4-5", &session(r#""max_tokens": 60000"#));
     assert_eq!((long.limits.max_completion_tokens, long.limits_source.name()), (60_000, "body"));
     assert_eq!(
@@ -89,13 +89,13 @@ fn the_sessions_own_limits_hold_before_stated_ones() {
     let plan = planned("gpt-4o", &session(own));
     assert_eq!((plan.limits.model_context_len, plan.limits.max_completion_tokens), (9_000, 500));
     assert_eq!((plan.limits_source.name(), notice(&plan, NoticeCode::StatedLimits)), ("request", None));
-    // Each by itself.
+    // Each limit is set independently.
     let one = planned("gpt-4o", &session(r#""limits": {"safety_buffer": 7}, "max_tokens": 700"#));
     assert_eq!((one.limits.max_completion_tokens, one.limits.safety_buffer), (700, 7));
 }
 
 #[test]
-fn an_unknown_model_says_whether_default_limits_apply() {
+fn unknown_model_reports_if_default_limits_apply() {
     let unknown = |keys: &str| {
         let plan = planned("nobody-7b", &session(keys));
         notice(&plan, NoticeCode::UnknownModel).unwrap().contains("default limits apply")
@@ -157,7 +157,7 @@ fn context_that_the_provider_adds_is_a_notice() {
             "{text}"
         );
     }
-    // Keys of these names in logs that mean other things.
+    // Keys of these names with other meanings in logs.
     for keys in [
         r#""previous_response_id": null"#,
         r#""previous_response_id": """#,
@@ -170,7 +170,7 @@ fn context_that_the_provider_adds_is_a_notice() {
     }
 }
 
-/// A body that is exported as a session gives the same plan, with the same notices.
+/// A body exported as a session gives the same plan with the same notices.
 #[test]
 fn an_exported_body_gives_the_same_plan() {
     let body = r#"{"input": "And now?", "previous_response_id": "resp_1", "max_output_tokens": 700}"#;
@@ -182,7 +182,7 @@ fn an_exported_body_gives_the_same_plan() {
     assert_eq!(manager.build_plan(&again.request()).unwrap().to_json(), plan.to_json());
 }
 
-/// Keys of a body are no misspelt keys of a session; `conversation` may be one.
+/// Keys of a body are no misspelt session keys; `conversation` may be one.
 #[test]
 fn keys_of_a_body_give_no_hint() {
     let keys = r#""max_tokens": 7, "num_ctx": 2048, "options": {}, "prompt": "", "conversation": "mine""#;

@@ -1,5 +1,5 @@
-//! Transcripts of coding agents, and files of ShareGPT, as sessions: small ones that are written for this,
-//! each event and block at least once.
+//! Transcripts of coding agents and files of ShareGPT as sessions: small samples written for these tests,
+//! with each event and block at least once.
 
 use crate::foreign::said as lines_of;
 use crate::support::laws::{self, Case};
@@ -33,7 +33,7 @@ fn only(text: &str) -> Session {
     sessions.remove(0)
 }
 
-/// Everything that a message holds.
+/// Formats the content of a message.
 fn shown(message: &Message) -> String {
     let mut out = format!("{} {:?}", message.role().name(), message.text());
     for part in message.parts() {
@@ -54,7 +54,7 @@ fn shown(message: &Message) -> String {
     out
 }
 
-/// What was read of a session, in lines.
+/// Formats the session that was read, as lines.
 fn report(session: &Session) -> String {
     let mut out = format!("model {:?}, wire format {:?}\n", session.model, session.wire_format);
     for entry in session.log.entries() {
@@ -114,7 +114,7 @@ fn each_is_read_as_it_was() {
     }
 }
 
-/// The texts in a JSON value, each with the key that it stands under.
+/// Collects the texts in a JSON value, each with its key.
 fn texts<'a>(key: &'a str, value: &'a Value, found: &mut Vec<(&'a str, &'a str)>) {
     match value {
         Value::String(text) => found.push((key, text)),
@@ -124,7 +124,7 @@ fn texts<'a>(key: &'a str, value: &'a Value, found: &mut Vec<(&'a str, &'a str)>
     }
 }
 
-/// Keys that say how and when something was written, not what.
+/// Keys with metadata, not with content.
 const ABOUT: [&str; 33] = [
     "type",
     "subtype",
@@ -177,14 +177,14 @@ fn every_text_is_in_the_log_or_its_event_in_a_note() {
             let inner = [&event["subtype"], &event["attachment"]["type"], &event["payload"]["type"]];
             let inner = inner.into_iter().find_map(Value::as_str);
             let named = inner.map_or_else(|| kind.to_owned(), |inner| format!("{kind}/{inner}"));
-            // Of the settings of a turn only the model is read.
+            // Only the model is read from the settings of a turn.
             if kind == "turn_context" || !kind.is_empty() && notes.contains(&format!(" {named}")) {
                 continue;
             }
             let mut found = Vec::new();
             texts("", event, &mut found);
             for (_, said) in found.into_iter().filter(|(key, _)| !ABOUT.contains(key)) {
-                // What a call or a tool holds as JSON in a text may be there as JSON.
+                // JSON inside a text of a call or tool may be stored as JSON.
                 let plain = format!("{said:?}");
                 let is_there =
                     logs.contains(plain.trim_matches('"')) || logs.contains(said) || as_json(said, &logs);
@@ -197,10 +197,10 @@ fn every_text_is_in_the_log_or_its_event_in_a_note() {
     }
 }
 
-/// Whether every text inside of a JSON text is there.
+/// Returns true if every text inside a JSON text is in the logs.
 fn as_json(said: &str, logs: &str) -> bool {
     let Ok(value) = serde_json::from_str::<Value>(said.trim().trim_start_matches("<tool_call>")) else {
-        // Calls in tags are calls, and the rest is text.
+        // Calls in tags become calls, and the rest is text.
         let pieces =
             said.split(['\n', '<', '>']).filter(|piece| !piece.is_empty() && !piece.ends_with("tool_call"));
         return said.contains("<tool_call>")
@@ -248,7 +248,7 @@ fn each_plans_for_every_wire_format_at_every_budget() {
     assert_eq!(plans, 100);
 }
 
-/// One event of a transcript of Claude Code.
+/// Returns one event of a Claude Code transcript.
 fn said(role: &str, uuid: &str, parent: Option<&str>, more: Value) -> Value {
     let mut event = json!({"type": role, "uuid": uuid, "parentUuid": parent, "sessionId": "s",
         "message": {"role": role, "content": uuid}});
@@ -267,8 +267,8 @@ fn said_in(session: &Session) -> Vec<&str> {
 #[test]
 fn threads_are_sessions() {
     let user = |uuid, parent, more| said("user", uuid, parent, more);
-    // A session that was resumed goes on under another id, and its events may follow on what nobody wrote
-    // down.
+    // A resumed session continues under another id, and its events may refer to a parent that was not
+    // recorded.
     let resumed = lines(&[
         json!({"type": "summary", "summary": "t", "leafUuid": "x"}),
         json!({"type": "queue-operation", "sessionId": "other"}),
@@ -280,8 +280,8 @@ fn threads_are_sessions() {
     let session = only(&resumed);
     assert_eq!(said_in(&session), ["a", "b", "c", "d"]);
     assert_eq!(session.ignored(), ["2 events are not read: 1 queue-operation, 1 summary"]);
-    // Two transcripts in one file are two sessions, and sub-agents are known by their agent or by where they
-    // begin.
+    // Two transcripts in one file are two sessions. Sub-agents are identified by their agent id or their
+    // first event.
     let side = |agent: Value| json!({"isSidechain": true, "agentId": agent});
     let several = lines(&[
         user("a", None, json!({})),
@@ -350,13 +350,13 @@ fn boundaries_are_compactions() {
         let record = session.log.compactions().next().unwrap();
         assert_eq!((record.summary.as_deref(), record.messages_archived), expected);
     }
-    // One that archives nothing is noted.
+    // A compaction that archives nothing is noted.
     let session =
         only(&lines(&[boundary(json!({})), user("s", Some("x"), summary), user("a", Some("s"), json!({}))]));
     assert!(session.ignored()[0].contains("compaction 1 is not used"), "{:?}", session.ignored());
 }
 
-/// What replaces the history of a rollout, with a summary, sealed, and not said at all.
+/// The replacement history of a rollout: with a summary, encrypted, and absent.
 #[test]
 fn a_rollout_is_compacted() {
     let item = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
@@ -391,10 +391,9 @@ fn a_rollout_is_compacted() {
     assert_eq!(sealed.matches("text \"a\"").count(), 2, "{sealed}");
 }
 
-/// What is read as a session today is read as one, whatever else it holds; and a list or a session among
-/// events is no event.
+/// A session with event-like keys is still read as a session. A list or a session among events is no event.
 #[test]
-fn no_session_is_taken_for_an_event() {
+fn no_session_is_mistaken_for_an_event() {
     let event = said("user", "u", None, json!({}));
     let session = json!({"type": "user", "uuid": "u", "message": {"role": "user", "content": "x"},
         "messages": [{"role": "user", "content": "hi"}]});
@@ -410,7 +409,7 @@ fn no_session_is_taken_for_an_event() {
             assert_eq!((file.len(), &*read), (2, "hi"), "{other}");
         }
     }
-    // What both agents write, what neither does, and messages that stand alone.
+    // Events that both agents write, events that neither writes, and single messages.
     let codex =
         json!({"type": "response_item", "payload": {"type": "message", "role": "user", "content": "x"}});
     for events in [
@@ -423,10 +422,10 @@ fn no_session_is_taken_for_an_event() {
     }
 }
 
-/// An error of the interface is not what the model said, and what only the transcript shows is not what it
-/// heard.
+/// An interface error is no model output, and messages shown only in the transcript were not sent to the
+/// model.
 #[test]
-fn errors_and_messages_for_the_transcript_alone_are_left_out() {
+fn errors_and_transcript_only_messages_are_omitted() {
     let event = |uuid: &str, parent: &str, kind: &str, beside: Value, text: &str| {
         let mut event = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s",
             "message": {"role": kind, "content": [{"type": "text", "text": text}]}});
@@ -484,7 +483,7 @@ fn an_unknown_event_is_an_error_if_it_holds_a_text() {
 }
 
 #[test]
-fn codex_turns_that_were_taken_back_are_left_out() {
+fn undone_codex_turns_are_omitted() {
     let item = |role: &str, text: &str| {
         let kind = if role == "user" { "input_text" } else { "output_text" };
         json!({"type": "response_item", "payload": {"type": "message", "role": role,
@@ -513,7 +512,7 @@ fn codex_turns_that_were_taken_back_are_left_out() {
     assert_eq!(session.ignored(), ["messages that the user took back are left out: 2"]);
 }
 
-/// The end that a crash leaves is noted; in a file that is no transcript it is an error.
+/// The incomplete end after a crash is noted. In a file that is no transcript it is an error.
 #[test]
 fn an_unfinished_event_is_noted() {
     for name in &FILES[..2] {
@@ -531,8 +530,8 @@ fn an_unfinished_event_is_noted() {
     }
 }
 
-/// Every value of every event replaced by values of every kind, and every key left out: an error names file
-/// and line, or the session plans. Nothing panics.
+/// Replaces every value of every event by values of every kind, and removes every key. The result is an error
+/// with file and line, or a session that plans, and never a panic.
 #[test]
 fn a_hostile_transcript_is_an_error_or_a_session() {
     let kinds = [
@@ -570,7 +569,7 @@ fn a_hostile_transcript_is_an_error_or_a_session() {
     assert!(read > 5_000 && errors.len() > 20, "{read}, {errors:#?}");
 }
 
-/// The places of all values inside of a value.
+/// Returns the places of all values inside a value.
 fn places(value: &Value) -> Vec<String> {
     let inner =
         |key: String, value: &Value| places(value).into_iter().map(move |place| format!("/{key}{place}"));

@@ -229,7 +229,7 @@ fn asked(wire: Wire, job: &CompactionRequest) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_job_arrives_whole_and_its_summary_comes_back() {
+async fn job_is_sent_completely_and_its_summary_is_returned() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![wire.answer(SUMMARY)]);
         assert_eq!(world.summarise().await.unwrap(), SUMMARY);
@@ -357,7 +357,7 @@ async fn a_compatible_server_gets_no_key_of_the_environment_and_the_whole_name()
 }
 
 #[tokio::test]
-async fn silence_ends_with_the_time() {
+async fn silent_server_times_out() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![Reply::Silence]);
         let summariser = world.summariser().with_timeout(Duration::from_millis(300));
@@ -372,7 +372,7 @@ async fn silence_ends_with_the_time() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_sent_again_in_half() {
+async fn too_long_request_is_retried_in_halves() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![wire.overflow(), wire.answer(SUMMARY)]);
         let record = world.compact(&world.summariser()).await.unwrap();
@@ -388,7 +388,7 @@ async fn what_is_too_long_is_sent_again_in_half() {
 }
 
 #[tokio::test]
-async fn what_is_always_too_long_ends() {
+async fn request_that_is_always_too_long_fails() {
     for wire in BOTH {
         let full = wire.ended("The begin", "model_context_window_exceeded");
         let inside = Reply::Json(200, wire.error("prompt is too long"));
@@ -425,7 +425,7 @@ async fn a_key_follows_no_redirect() {
 }
 
 #[tokio::test]
-async fn errors_of_the_provider_are_told() {
+async fn provider_errors_are_reported() {
     for wire in BOTH {
         let down = wire.error("The server had an error while processing your request.");
         World::new(wire, vec![Reply::Json(500, down)]).fails(&["500", "The server had an error"]).await;
@@ -448,7 +448,7 @@ async fn an_error_repeats_no_key_and_nothing_of_the_prompt() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_off_is_none() {
+async fn truncated_answer_is_no_summary() {
     for wire in BOTH {
         World::new(wire, vec![wire.cut()]).fails(&["cut off"]).await;
     }
@@ -469,7 +469,7 @@ async fn an_empty_answer_is_no_summary() {
 }
 
 #[tokio::test]
-async fn an_answer_longer_than_any_summary_is_none() {
+async fn answer_longer_than_any_summary_is_refused() {
     for wire in BOTH {
         let long = "So far. ".repeat(524_289);
         World::new(wire, vec![wire.answer(&long)]).fails(&["bytes, expected 4,194,304 at most"]).await;
@@ -541,7 +541,7 @@ async fn an_earlier_summary_reaches_the_model_as_text() {
 
 /// A request without room for an earlier summary is not sent. The earlier summary becomes part of a digest.
 #[tokio::test]
-async fn without_room_for_an_earlier_summary_no_model_is_asked() {
+async fn no_model_is_called_without_room_for_an_earlier_summary() {
     let wire = Wire::OpenAi;
     let first = World::new(wire, Vec::new());
     let mut log = first.log.clone();
@@ -594,7 +594,7 @@ async fn no_model_is_called_by_another_strategy() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told() {
+async fn unreachable_server_is_reported() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![]);
         // No server listens at a port that was just released.

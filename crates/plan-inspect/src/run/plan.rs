@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
 /// Lists the sessions of a file with id, model, messages, and the tokens of the next prompt. For a store, it
 /// lists the tokens of the newest prompt and the time of the last write.
 fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
-    let sessions = Listed::of(&args.request)?;
+    let sessions = Listed::from_request(&args.request)?;
     let is_store = stored::address(&args.request.session).is_some();
     let unreadable = sessions.iter().filter(|session| !is_store && session.messages.is_none()).count();
     if unreadable > 0 {

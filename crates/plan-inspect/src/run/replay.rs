@@ -270,7 +270,7 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     };
     let not_examined = if args.newest.is_none() { all - newest.min(all) } else { 0 };
     for step in explainer.replay_newest(newest) {
-        prompts.push(Figures::of(&step?, &prepared.model, args.costs.terms()));
+        prompts.push(Figures::from_step(&step?, &prepared.model, args.costs.terms()));
     }
     // The total counts all compactions of the session, not only those of the planned prompts.
     let compactions = prepared.session.log.compactions().count() as u64;

@@ -135,14 +135,14 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    pub(crate) fn of(step: &Step, model: &Model) -> Self {
+    pub(crate) fn from_step(step: &Step, model: &Model) -> Self {
         let mut anchor = step.plan.anchor();
         // The sent items are as large as a prompt, and there can be 1,000 marks.
         anchor.set_sent_items(None);
         let mut kinds = step.plan.composition(0).by_group().kinds;
         // Sorted by kind, so that each kind keeps its place in every bar.
         kinds.sort();
-        Self { figures: Figures::of(step, model, CostTerms::default()), kinds, anchor }
+        Self { figures: Figures::from_step(step, model, CostTerms::default()), kinds, anchor }
     }
 }
 
@@ -335,7 +335,9 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
     let request = subject.prepared.request();
     for step in subject.prepared.manager.explainer(&request).replay_newest(NEWEST) {
         let answer = match step {
-            Ok(step) => Answer::Step { epoch, mark: Box::new(Mark::of(&step, &subject.prepared.model)) },
+            Ok(step) => {
+                Answer::Step { epoch, mark: Box::new(Mark::from_step(&step, &subject.prepared.model)) }
+            }
             Err(error) => {
                 send(Answer::Replayed { epoch, failed: Some(said(error.into())) });
                 return;

@@ -37,7 +37,7 @@ pub(crate) struct Places {
 impl Places {
     /// Divides the screen. `banner` is the number of lines of the banner. A small screen shows either the
     /// overview or the sections, depending on `overview`.
-    pub(crate) fn of(area: Rect, banner: u16, overview: bool) -> Self {
+    pub(crate) fn divide_area(area: Rect, banner: u16, overview: bool) -> Self {
         let rows = [1, 1, 1, banner].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
         let rows = rows.chain([1, 1].map(Constraint::Length));
         let [title, fill, facts, banner, body, what_if, keys] = Layout::vertical(rows).areas(area);

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     if let Some((width, height)) = args.print {
         let size = Rect::new(0, 0, width, height);
         let keys = args.keys.as_deref().unwrap_or_default();
-        let picture = match Picker::of(args, Theme::plain(), size)? {
+        let picture = match Picker::from_args(args, Theme::plain(), size)? {
             Some(picker) => script::print_picker(picker, size, keys, |id, keys| {
                 script::print(app(&with_id(args, id), Theme::plain(), size)?, keys)
             })?,
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     // Errors up to here are printed normally. After `Screen::open`, the terminal shows only the screen.
     terminal::expect_one()?;
     let theme = if colours.colour() { Theme::colours() } else { Theme::plain() };
-    let picker = Picker::of(args, theme, Rect::default())?;
+    let picker = Picker::from_args(args, theme, Rect::default())?;
     // Without a choice, the session is read before the terminal is taken over, so that errors are printed
     // normally.
     let first = if picker.is_none() { Some(app(args, theme, Rect::default())?) } else { None };

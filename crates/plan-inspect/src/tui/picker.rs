@@ -42,7 +42,7 @@ pub(crate) enum Ended {
 
 impl Picker {
     /// Creates the list of sessions. Returns `None` if there is only one, or if the arguments name one.
-    pub(crate) fn of(args: &Tui, theme: Theme, size: Rect) -> Result<Option<Self>> {
+    pub(crate) fn from_args(args: &Tui, theme: Theme, size: Rect) -> Result<Option<Self>> {
         // A pipe can be read only once, so its sessions cannot be listed first.
         let is_pipe = args.request.session.as_os_str() == "-";
         if args.request.id.is_some()
@@ -51,7 +51,7 @@ impl Picker {
         {
             return Ok(None);
         }
-        let sessions = Listed::of(&args.request)?;
+        let sessions = Listed::from_request(&args.request)?;
         Ok(Some(Self { sessions, cursor: Cursor::default(), size, theme }))
     }
 

@@ -324,7 +324,7 @@ impl App {
     /// Returns the layout of the screen.
     pub(crate) fn places(&self) -> Places {
         let overview = self.overview && self.pane != Pane::Sections;
-        Places::of(self.size, self.banner().map_or(0, |(_, height)| height), overview)
+        Places::divide_area(self.size, self.banner().map_or(0, |(_, height)| height), overview)
     }
 
     /// Returns the available comparisons, the nearest first.

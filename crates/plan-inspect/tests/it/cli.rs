@@ -38,7 +38,7 @@ fn out(args: &[&str]) -> String {
     String::from_utf8(output).unwrap()
 }
 
-/// Exit code 2, nothing on standard output, one message on standard error.
+/// Checks for exit code 2 and an empty standard output. Returns the message on standard error.
 fn fails(args: &[&str]) -> String {
     let assert = inspect(args).assert().code(2);
     assert!(assert.get_output().stdout.is_empty());
@@ -62,14 +62,14 @@ const LINES: &str = "{\"id\":\"first\",\"messages\":[{\"role\":\"user\",\"conten
                      {\"id\":\"third\",\"query\":\"three?\",\"passages\":[{\"id\":\"p\",\"text\":\"3\",\"score\":1}]}\n";
 
 #[test]
-fn the_subcommand_may_be_left_out() {
+fn subcommand_is_optional() {
     assert_eq!(out(&[EXAMPLE]), out(&["plan", EXAMPLE]));
     assert_eq!(out(&["--budget", "300", EXAMPLE]), out(&["plan", EXAMPLE, "--budget=300"]));
 }
 
-/// Every command of docs/reference/examples.md prints what stands under it there.
+/// Every command of docs/reference/examples.md prints the output shown there.
 #[test]
-fn the_examples_look_as_they_are_shown() {
+fn documented_examples_match_the_output() {
     let run = |page: &str| -> BTreeSet<String> {
         let page = std::fs::read_to_string(crate::support::root().join(page)).unwrap();
         let one = |part: &str| {
@@ -86,7 +86,7 @@ fn the_examples_look_as_they_are_shown() {
     assert_eq!(run("docs/reference/screen.md"), BTreeSet::from(["tui".into()]));
     let of_the_guide = ["diff", "explain", "replay"].map(str::to_owned);
     assert_eq!(run("docs/guide/debugging.md"), BTreeSet::from(of_the_guide));
-    // What the quick start shows of the report.
+    // The part of the report that the quick start shows.
     let report = out(&[EXAMPLE, "--budget", "400"]);
     let page = std::fs::read_to_string(crate::support::root().join("docs/guide/quick-start.md")).unwrap();
     let shown = page.split_once("```text\n").unwrap().1.split_once("```").unwrap().0;
@@ -102,7 +102,7 @@ fn the_examples_look_as_they_are_shown() {
 }
 
 #[test]
-fn the_error_of_the_options_looks_as_it_is_shown_there() {
+fn documented_option_error_matches_the_output() {
     let path = file("mine.toml", b"[rag]\nmax_itmes = 5\n");
     let error =
         fails(&[EXAMPLE, "--config", path.to_str().unwrap()]).replace(path.to_str().unwrap(), "mine.toml");
@@ -116,7 +116,7 @@ fn the_error_of_the_options_looks_as_it_is_shown_there() {
 }
 
 #[test]
-fn colour_is_for_terminals_and_says_nothing_of_its_own() {
+fn colour_is_for_terminals_and_carries_no_extra_information() {
     let plain = out(&[EXAMPLE]);
     assert!(!plain.contains('\u{1b}'), "piped");
     let coloured = out(&[EXAMPLE, "--color", "always"]);
@@ -137,7 +137,7 @@ fn colour_is_for_terminals_and_says_nothing_of_its_own() {
 }
 
 #[test]
-fn reports_fit_their_width_whatever_the_script() {
+fn reports_fit_their_width_in_every_script() {
     let wide = file(
         "wide.json",
         serde_json::json!({
@@ -165,9 +165,9 @@ fn reports_fit_their_width_whatever_the_script() {
     }
 }
 
-/// The session and the model file of docs/reference/session.md do what the page says.
+/// The session and model files of docs/reference/session.md have the effect that the page states.
 #[test]
-fn the_session_page_is_true() {
+fn session_page_matches_the_behaviour() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/session.md")).unwrap();
     let block = |kind: &str| {
         let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
@@ -215,7 +215,7 @@ fn the_command_line_is_forgiving() {
     let mut command = inspect(&[EXAMPLE]);
     let error = command.env("CONTEXT_WINDOW_RAG_MAX_ITEMS", "5").assert().code(2).get_output().stderr.clone();
     assert!(String::from_utf8(error).unwrap().contains("did you mean `CONTEXT_WINDOW_RAG__MAX_ITEMS`?"));
-    // A body cannot say that it is over the budget; standard error does.
+    // A body cannot state an overflow, so it is reported on standard error.
     let body = inspect(&[EXAMPLE, "--format", "messages", "--budget", "20"]).assert().success();
     let beside = String::from_utf8(body.get_output().stderr.clone()).unwrap();
     assert!(beside.contains("over budget by"), "{beside}");
@@ -235,7 +235,7 @@ fn json_and_messages_are_json() {
 }
 
 #[test]
-fn what_is_out_is_counted_when_asked() {
+fn excluded_items_are_counted_on_request() {
     let rows = |args: &[&str]| -> Vec<Value> {
         let args = [&[EXAMPLE, "--budget", "400", "--format", "json"], args].concat();
         serde_json::from_str::<Value>(&out(&args)).unwrap()["excluded"].as_array().unwrap().clone()
@@ -250,7 +250,7 @@ fn what_is_out_is_counted_when_asked() {
 }
 
 #[test]
-fn strict_turns_an_overflow_into_exit_code_1() {
+fn strict_flag_turns_an_overflow_into_exit_code_1() {
     inspect(&[EXAMPLE, "--budget", "20"]).assert().code(0);
     let strict = inspect(&[EXAMPLE, "--budget", "20", "--strict"]).assert().code(1);
     assert!(!strict.get_output().stdout.is_empty(), "the plan is shown all the same");
@@ -259,7 +259,7 @@ fn strict_turns_an_overflow_into_exit_code_1() {
 
 /// Telemetry: one record a plan, with numbers and without a word of the prompt.
 #[test]
-fn one_log_record_a_plan() {
+fn one_log_record_per_plan() {
     let mut command = inspect(&[EXAMPLE, "--budget", "400"]);
     let log = command
         .env("RUST_LOG", "context_window=info")
@@ -289,9 +289,9 @@ fn help_names_everything() {
     insta::assert_snapshot!(out(&["plan", "--help"]));
 }
 
-/// A diff fails on what it is told to fail on, and on nothing else.
+/// A diff fails only on the changes requested by `--fail-on`.
 #[test]
-fn a_diff_fails_on_what_it_is_told() {
+fn diff_fails_only_on_the_requested_changes() {
     let fails = |then: &str, on: &str| {
         let output =
             inspect(&["diff", EXAMPLE, EXAMPLE, "--then-budget", then, "--fail-on", on]).output().unwrap();
@@ -314,7 +314,7 @@ fn a_diff_fails_on_what_it_is_told() {
     assert!(text.contains("| care | in: relevant | dropped: budget |"), "{text}");
 }
 
-/// Sessions are played side by side; what comes out has their order, and the first that fails says so.
+/// Sessions are replayed in parallel. The output keeps their order, and the first error is reported.
 #[test]
 fn sessions_replay_in_their_order() {
     let session = |at: usize| {
@@ -344,7 +344,7 @@ fn sessions_replay_in_their_order() {
     assert!(said.contains("s3") && said.contains("call-3"), "{said}");
 }
 
-/// What a replay comes to: breaks, tokens that were sent again, and money where the model has a price.
+/// Totals of a replay: breaks, tokens sent again, and costs if the model has a price.
 #[test]
 fn a_replay_ends_in_sums() {
     let text = out(&["replay", "examples/long-talk.json", "--model", "claude-opus-5-5", "--budget", "400"]);

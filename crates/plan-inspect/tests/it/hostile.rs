@@ -1,24 +1,25 @@
-//! Input that nobody would write on purpose, or somebody would: each is a clear error or a plan, never a panic, a hang
-//! or an escape code on the screen.
+//! Unusual and malicious input: each gives a clear error or a plan, never a panic, an endless run or an
+//! escape code on the screen.
 
 use assert_cmd::Command;
 use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
-/// Its own, since other tests write files too.
+/// Returns a separate folder, since other tests write files too.
 fn folder() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hostile");
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// What a user sees: the exit code, the message, or the first line of the report and its notices.
+/// Returns the visible result: the exit code with the message, or the first line of the report and its
+/// notices.
 fn seen(name: &str, bytes: &[u8], args: &[&str]) -> String {
     let path = folder().join(name);
     std::fs::write(&path, bytes).unwrap();
     let path = path.to_str().unwrap();
     let mut command = Command::cargo_bin("plan-inspect").unwrap();
     command.current_dir(crate::support::root()).env_remove("RUST_LOG").env_remove("CONTEXT_WINDOW_CONFIG");
-    // A guard against hanging, not a measure of speed.
+    // Guards against an endless run; it is not a measure of speed.
     let output = command.arg(path).args(args).timeout(Duration::from_secs(300)).output().unwrap();
     std::fs::remove_file(path).unwrap();
     let (report, errors) =
@@ -129,7 +130,7 @@ fn bad_input_is_a_clear_error_or_a_plan() {
 }
 
 #[test]
-fn what_is_no_text_at_all() {
+fn input_that_is_not_utf_8_text() {
     let mut text = String::new();
     let cases: [(&str, &[u8]); 5] = [
         ("invalid UTF-8", b"{\"messages\":[\n{\"role\":\"user\",\"content\":\"\xff\xfe\"}]}"),
@@ -148,7 +149,8 @@ fn what_is_no_text_at_all() {
 fn a_line_of_200_megabytes() {
     const SIZE: usize = 200_000_000;
     let long = |before: &str, after: &str| [before.as_bytes(), &vec![b'a'; SIZE], after.as_bytes()].concat();
-    // What is old and too long is not even counted; what is no JSON is refused at its first byte.
+    // An old message that is too long is not even counted. Input that is not JSON is refused at its first
+    // byte.
     let old = long(r#"[{"role":"assistant","content":""#, r#""},{"role":"user","content":"hi"}]"#);
     assert!(seen("old.json", &old, &["--budget", "8000"]).starts_with("ctx tokens: 8 / 8,000"));
     let none = long("", "");
@@ -166,7 +168,7 @@ fn a_million_documents_with_one_id() {
 }
 
 #[test]
-fn options_and_registries_that_are_none() {
+fn invalid_options_and_registries() {
     let deep = format!("x = {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
     let dots = format!("{} = 1\n", vec!["a"; 100_000].join("."));
     let cases: [(&str, Vec<u8>); 7] = [

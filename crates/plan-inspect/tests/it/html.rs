@@ -1,4 +1,4 @@
-//! Pages as the tool prints and writes them.
+//! HTML pages that the tool prints and writes.
 
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ fn only_a_page_has_texts_to_leave_out() {
 }
 
 #[test]
-fn a_page_of_a_huge_session_opens_and_says_what_it_does_not_say() {
+fn page_of_a_huge_session_opens_and_names_its_omissions() {
     let messages: Vec<String> = (0..100_000)
         .map(|n| format!("{{\"role\":\"{}\",\"content\":\"message {n}\"}}", ["user", "assistant"][n % 2]))
         .collect();

@@ -1,6 +1,7 @@
-//! Every interval that `explain` names for real conversations with real passages, against planning at the
-//! edges of each step and at a sample of the budgets between them (at every budget with `FULL=1`): through
-//! the library, and through the tool's JSON (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
+//! Compares every interval of `explain` with planning, for real conversations with real passages. Plans are
+//! made at the edges of each step and at a sample of the budgets between them (at every budget with
+//! `FULL=1`), through the library and through the tool's JSON. Needs `CONTEXT_WINDOW_DATA` and reports a skip
+//! without it.
 
 use crate::support::{data, generate};
 use context_window::analysis::Explanation;
@@ -16,13 +17,13 @@ use std::{
     sync::Mutex,
 };
 
-/// The largest budget that is planned at, in tokens.
+/// The largest planned budget, in tokens.
 const MOST: u64 = 3_000;
 
-/// One budget in so many is planned at between the edges of steps.
+/// Distance of the sampled budgets between the edges of steps.
 const EVERY: u64 = 50;
 
-/// Sessions that are checked: few by default, all with `FULL=1`.
+/// Returns the number of sessions to check: few by default, all with `FULL=1`.
 fn count() -> usize {
     if generate::is_full() { 500 } else { 60 }
 }
@@ -37,8 +38,8 @@ impl Dice {
     }
 }
 
-/// Real conversations with real passages: the end of a conversation, some of the passages of one query, a few
-/// of its messages pinned or kept as notes, under the model's own limits less whatever leaves `MOST`.
+/// Returns real conversations with real passages: the end of a conversation, some passages of one query, and
+/// a few messages pinned or kept as notes. The limits leave a budget of at most `MOST`.
 fn sessions() -> Vec<Value> {
     fn lines(texts: &[String]) -> Vec<&str> {
         texts.iter().flat_map(|text| text.lines()).filter(|line| !line.is_empty()).collect()
@@ -51,13 +52,13 @@ fn sessions() -> Vec<Value> {
     let (mut dice, mut sessions) = (Dice(15), Vec::new());
     let mut at = 0;
     while sessions.len() < count() {
-        // Only the lines that are used are parsed: few of many.
+        // Only the used lines are parsed, which are a small part.
         let talk: Value = serde_json::from_str(talks[(at * 7) % talks.len()]).unwrap();
         let query: Value = serde_json::from_str(queries[(at * 11) % queries.len()]).unwrap();
         at += 1;
         let messages = talk["messages"].as_array().unwrap();
         let bytes = |message: &Value| message.to_string().len();
-        // Messages that a budget of this size can hold at all.
+        // Messages small enough for such a budget.
         let mut kept: Vec<Value> =
             messages.iter().filter(|message| bytes(message) < 2_500).cloned().collect();
         let most = 3 + dice.below(12);
@@ -104,8 +105,9 @@ fn sessions() -> Vec<Value> {
     sessions
 }
 
-/// Returns the budgets at which a map is compared with planning: the first and the last one of each step, one
-/// to either side of them, one in `EVERY` between them, and the session's own. Every budget with `FULL=1`.
+/// Returns the budgets at which a map is compared with planning: the first and last of each step, one to
+/// either side of them, one in `EVERY` between them, and the session's own. With `FULL=1` it returns every
+/// budget.
 fn budgets(map: &BudgetMap, own: u64) -> BTreeSet<u64> {
     if generate::is_full() {
         return (1..=MOST).collect();
@@ -131,22 +133,22 @@ fn by_force(
     budgets.into_iter().map(plan).collect()
 }
 
-/// Ids of the items that are in, documents marked as such.
+/// The ids of the included items, with documents marked.
 type Ids = BTreeSet<(bool, String)>;
 
 fn ids(plan: &ContextPlan) -> Ids {
     plan.included.iter().map(|row| (row.source == Source::Rag, row.id.to_string())).collect()
 }
 
-/// Items that are in from one budget to another.
+/// The items that are included from one budget to another.
 struct Span {
     from: u64,
     to: u64,
     ids: Ids,
 }
 
-/// Returns the items that the map has at every budget, or the first planned budget at which the plan is
-/// another one: items with their tokens, overhead, total, kinds.
+/// Returns the map's items at every budget, or the first planned budget with a different plan: items with
+/// their tokens, overhead, total or kinds.
 fn spans(map: &BudgetMap, planned: &BTreeMap<u64, ContextPlan>) -> Result<Vec<Span>, String> {
     let (first, last) = (map.steps.first().map(|step| step.from), map.steps.last().map(|step| step.to));
     if (first, last, map.largest_budget) != (Some(1), Some(MOST), MOST) {
@@ -198,7 +200,7 @@ fn spans(map: &BudgetMap, planned: &BTreeMap<u64, ContextPlan>) -> Result<Vec<Sp
             let composed =
                 composed.kinds.iter().filter(|(kind, _)| !matches!(kind, Kind::Overhead | Kind::Tools));
             for (kind, tokens) in composed {
-                // What merging saves is taken from the largest.
+                // Merge savings are subtracted from the largest kind.
                 if kinds.get(kind).is_none_or(|own| own < tokens) {
                     return Err(format!("at {budget}: {kinds:?}, planned {kind:?} {tokens}"));
                 }
@@ -209,7 +211,7 @@ fn spans(map: &BudgetMap, planned: &BTreeMap<u64, ContextPlan>) -> Result<Vec<Sp
     Ok(spans)
 }
 
-/// The intervals from a budget up, as the tool's JSON has them, and how many more there are.
+/// Returns the intervals from a budget up as in the tool's JSON, and the number of further ones.
 fn intervals(spans: &[Span], item: &(bool, String), budget: u64) -> (Vec<Interval>, u64) {
     let mut found: Vec<Interval> = Vec::new();
     for span in spans.iter().filter(|span| span.to >= budget && span.ids.contains(item)) {
@@ -227,7 +229,7 @@ fn intervals(spans: &[Span], item: &(bool, String), budget: u64) -> (Vec<Interva
     (found, more)
 }
 
-/// Compares the answers with those of the tool's JSON.
+/// Compares the explanations with those of the tool's JSON.
 fn the_tool_says_the_same(session: &Value, answers: &[Explanation]) -> Result<(), String> {
     let name = format!("context-window-{}-{}.json", std::process::id(), session["id"].as_str().unwrap());
     let path = std::env::temp_dir().join(name);
@@ -251,7 +253,7 @@ fn the_tool_says_the_same(session: &Value, answers: &[Explanation]) -> Result<()
     Ok(())
 }
 
-/// How many answers of a session were compared, or the first that is wrong.
+/// Checks a session. Returns the number of compared explanations, or the first difference.
 fn check(value: &Value) -> Result<u64, String> {
     let text = value.to_string();
     let session = Session::from_json(&text).map_err(|error| error.to_string())?;
@@ -270,7 +272,7 @@ fn check(value: &Value) -> Result<u64, String> {
     let mut compared = 0;
     for answer in &answers {
         let item = (answer.document, answer.id.to_string());
-        // Of two documents of one id the one that competes is meant; the other one repeats it.
+        // Of two documents with one id, the competing one is meant; the other is its repeat.
         let is_duplicate = matches!(answer.reason, Reason::Excluded(ExcludedReason::Duplicate { .. }));
         let repeats = is_duplicate || item.1.starts_with("synth:");
         if repeats && !answer.included {
@@ -296,8 +298,8 @@ fn check(value: &Value) -> Result<u64, String> {
     Ok(compared)
 }
 
-/// Where results of the open exchange are clipped, the prompt is another one at each budget, and the map has
-/// each of them.
+/// If results of the current tool call are truncated, the prompt differs at each budget, and the map has all
+/// of these budgets.
 #[test]
 fn a_map_has_every_clip() {
     let result = "The kettle whistles when the water boils; take it off the stove, and pour. ".repeat(20);
@@ -322,7 +324,7 @@ fn a_map_has_every_clip() {
     assert!(clipped.count() > 100);
     spans(&map, &plans).map(drop).unwrap();
     assert!(map.steps.len() > 100, "{}", map.steps.len());
-    // A map of few steps is a part of it.
+    // A map with few steps is a part of the whole one.
     let part = manager.explainer(&session.request()).budget_map(5).unwrap();
     assert!(
         part.steps.len() <= 10
@@ -334,7 +336,7 @@ fn a_map_has_every_clip() {
 }
 
 #[test]
-fn every_interval_of_real_sessions_is_what_planning_shows() {
+fn every_interval_of_real_sessions_agrees_with_planning() {
     let sessions = sessions();
     let next = Mutex::new(sessions.iter());
     let wrong = Mutex::new(Vec::new());

@@ -1,4 +1,4 @@
-//! A request that its application writes down, planned by `plan-inspect` as the application planned it.
+//! A request exported by its application gives the same plan in `plan-inspect`.
 
 use crate::support::data;
 use context_window::*;
@@ -17,7 +17,7 @@ fn tools() -> Vec<Tool> {
     ]
 }
 
-/// A conversation with everything: calls, pins, TTL, a compaction, reports, a rewind.
+/// Creates a conversation with many kinds of entries: calls, pins, TTL, a compaction, reports, a rewind.
 fn conversation(manager: &ContextWindowManager) -> Conversation {
     let mut log = Conversation::new();
     log.push_system("rules", "Answer from the documents. Never promise refunds.");
@@ -89,7 +89,7 @@ fn inspected(text: &str) -> Value {
 }
 
 #[test]
-fn plan_inspect_plans_what_the_application_planned() {
+fn plan_inspect_gives_the_plan_of_the_application() {
     for model in ["gpt-4o", "claude-sonnet-4-5", "gemini-2.5-flash"] {
         let manager = manager(model);
         let (log, tools) = (conversation(&manager), tools());
@@ -98,7 +98,7 @@ fn plan_inspect_plans_what_the_application_planned() {
             let text = context_window_formats::session_json(&manager, &request, SessionTexts::Kept).unwrap();
             let plan = manager.build_plan(&request).unwrap();
             assert_eq!(inspected(&text)["fingerprint"], plan.fingerprint(), "{model} {budget}");
-            // Without its texts: the same rows, with the same tokens, and not a word.
+            // Without its texts, it has the same rows with the same tokens, and none of the words.
             let redacted =
                 context_window_formats::session_json(&manager, &request, SessionTexts::Redacted).unwrap();
             for word in ["kettle", "Kettle", "refund", "Lund", "Monday", "customer", "水壶"] {
@@ -129,11 +129,11 @@ fn a_session_file_of_another_version_or_with_wrong_entries_is_an_error() {
     assert_eq!(Session::from_json(&rewound).unwrap_err().kind(), context_window_formats::ErrorKind::Input);
 }
 
-/// Real sessions, written and read: the same plan; redacted: the same items.
+/// Real sessions that are written and read give the same plan; redacted ones give the same items.
 #[test]
-fn real_sessions_are_written_as_they_are_planned() {
+fn exported_real_sessions_give_the_same_plan() {
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
-    // Five words in a row that somebody said.
+    // Five consecutive words of a message.
     let words = |log: &Conversation| -> BTreeSet<String> {
         let texts: Vec<String> =
             log.messages().iter().flat_map(context_window_report::message_lines).collect();
@@ -173,7 +173,7 @@ fn real_sessions_are_written_as_they_are_planned() {
     assert!(sentences > 0 || data::folder().is_none(), "nothing was compared");
 }
 
-/// Images and parts of other types say nothing either, and cost what they did.
+/// Images and parts of other types are redacted too, with the same token counts.
 #[test]
 fn a_redacted_session_keeps_no_image_and_no_part() {
     let block = r#"{"type":"document","title":"The secret plan","source":{"type":"text","media_type":"text/plain","data":"Attack at dawn, from the east."},"citations":{"enabled":true}}"#;

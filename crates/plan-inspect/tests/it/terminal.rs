@@ -1,11 +1,11 @@
-//! The screen in a real terminal, by tmux: keys, sizes, signals, and a terminal that is as it was afterwards. Without tmux
-//! these tests say so and skip.
+//! The screen in a real terminal, through tmux: keys, sizes, signals, and the restored terminal afterwards.
+//! Without tmux these tests report it and skip.
 
 use crate::support::tmux::Tmux;
 use crate::support::{running, skip};
 use std::{ops::Deref, path::PathBuf, process::Command};
 
-/// A terminal, and a folder for what is compared.
+/// A terminal, and a folder for the compared files.
 struct Terminal {
     tmux: Tmux,
     folder: PathBuf,
@@ -20,7 +20,7 @@ impl Deref for Terminal {
 }
 
 impl Terminal {
-    /// None, said loudly, where there is no tmux or no `/proc`.
+    /// Opens a terminal. Returns `None` with a message if tmux or `/proc` is missing.
     fn open(name: &str, size: (u16, u16)) -> Option<Self> {
         if !Tmux::is_here() {
             skip(&running(), "tmux or /proc is not here, so the screen was not tried in a real terminal");
@@ -40,14 +40,15 @@ impl Terminal {
         self.type_in(&arguments.replace("plan-inspect", binary.to_str().unwrap()));
     }
 
-    /// The shell is back, the terminal's settings are what they were, and the last exit code was this one.
+    /// Checks that the shell is back, the terminal's settings are restored, and the last exit code was
+    /// `code`.
     fn is_sane(&self, code: i32) {
         self.waits();
         let folder = self.folder.display();
         self.type_in(&format!("echo code=$?; stty -a > {folder}/after; echo over"));
         let picture = self.becomes("the exit code", |picture| picture.lines().any(|line| line == "over"));
         assert!(picture.contains(&format!("code={code}\n")), "{picture}");
-        // The first line has the size, which a test may change.
+        // The first line contains the size, which a test may change.
         let read = |name: &str| {
             let settings = std::fs::read_to_string(self.folder.join(name)).unwrap();
             settings.split_once('\n').unwrap().1.to_owned()
@@ -74,7 +75,7 @@ fn a_walk_through_a_real_terminal() {
     it.start("plan-inspect tui examples/support-chat.json --budget 400");
     it.shows("- hours");
     it.keys(&["/", "c", "a", "r", "e", "Enter"]);
-    // A picture may be taken while half of the next one is drawn.
+    // The screen may be captured while the next one is half drawn.
     it.becomes("only what the filter leaves", |picture| {
         picture.contains("filter care") && !picture.contains("hours")
     });
@@ -106,7 +107,8 @@ fn a_walk_through_a_real_terminal() {
     it.is_sane(0);
 }
 
-/// Whether who started this told it to ignore a signal, as `nohup` does: what it starts itself ignores it too.
+/// Returns true if the parent process made this one ignore a signal, as `nohup` does; child processes ignore
+/// it too.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
@@ -114,7 +116,7 @@ fn is_ignored(signal: i32) -> bool {
     mask & (1 << (signal - 1)) != 0
 }
 
-/// The number of the process that was started so.
+/// Returns the id of the process with these arguments.
 fn process_of(arguments: &str) -> String {
     let all = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
     let started = |path: &PathBuf| {
@@ -129,7 +131,7 @@ fn process_of(arguments: &str) -> String {
 #[test]
 fn signals_and_panics_give_the_terminal_back() {
     let Some(it) = Terminal::open("signals", (100, 30)) else { return };
-    // A name that no other process of this machine has: the process is found by it.
+    // A unique name on this machine, because the process is found by it.
     let session = it.folder.join("signals.json").display().to_string();
     std::fs::copy(crate::support::root().join("examples/long-talk.json"), &session).unwrap();
     for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
@@ -154,7 +156,7 @@ fn signals_and_panics_give_the_terminal_back() {
         it.shows("as PLAN_INSPECT_PANIC asks");
         it.is_sane(101);
     }
-    // To the shell and back.
+    // Suspended to the shell and resumed.
     it.start("plan-inspect tui examples/long-talk.json");
     it.shows("[1 Plan]");
     it.keys(&["C-z"]);
@@ -166,7 +168,7 @@ fn signals_and_panics_give_the_terminal_back() {
 }
 
 #[test]
-fn no_color_means_none() {
+fn no_color_variable_turns_colour_off() {
     let Some(it) = Terminal::open("colour", (100, 30)) else { return };
     let colours = |environment: &str| {
         it.start(&format!("{environment} plan-inspect tui examples/overflow.json"));
@@ -174,7 +176,7 @@ fn no_color_means_none() {
         let picture = String::from_utf8(it.tmux(&["capture-pane", "-p", "-e"]).stdout).unwrap();
         it.keys(&["q"]);
         it.is_sane(0);
-        // Colours of the first sixteen only: 38;5;0 to 38;5;15.
+        // Only the first sixteen colours: 38;5;0 to 38;5;15.
         let colours: Vec<&str> =
             picture.split("38;").skip(1).map(|rest| rest.split('m').next().unwrap()).collect();
         for colour in &colours {
@@ -188,7 +190,7 @@ fn no_color_means_none() {
 }
 
 #[test]
-fn what_grows_is_followed() {
+fn growing_session_is_followed() {
     let Some(it) = Terminal::open("follow", (100, 30)) else { return };
     let path = it.folder.join("log.json");
     let session = |messages: usize| {
@@ -202,7 +204,8 @@ fn what_grows_is_followed() {
     it.shows("+ m1");
     session(3);
     it.shows("+ m2");
-    // Half a file is no session: what was there stays, and is read again when it is whole.
+    // An incomplete file is no session: the last one stays on the screen, and the file is read again when it
+    // is complete.
     std::fs::write(&path, "[{\"role\":\"us").unwrap();
     it.shows("reload failed");
     session(5);
@@ -218,9 +221,9 @@ fn what_grows_is_followed() {
     it.is_sane(0);
 }
 
-/// `y` asks the terminal to copy (OSC 52), `w` writes a file: both are there after the screen is gone.
+/// `y` copies through the terminal (OSC 52), and `w` writes a file. Both remain after the screen is closed.
 #[test]
-fn what_is_copied_and_written_stays() {
+fn copied_and_written_output_remains_after_exit() {
     let Some(it) = Terminal::open("copy", (120, 40)) else { return };
     it.tmux(&["set-option", "-s", "set-clipboard", "on"]);
     let root = crate::support::root().display();
@@ -248,7 +251,7 @@ fn what_is_copied_and_written_stays() {
 }
 
 #[test]
-fn without_a_terminal_it_says_so() {
+fn missing_terminal_is_reported() {
     let output = Command::new(assert_cmd::cargo::cargo_bin("plan-inspect"))
         .args(["tui", "examples/support-chat.json"])
         .current_dir(crate::support::root())

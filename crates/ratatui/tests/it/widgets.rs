@@ -1,4 +1,4 @@
-//! Widgets of real plans: their text, their colours, and any size.
+//! Widgets of real plans: their text, their colours, and all sizes.
 
 use context_window::{
     ContextPlan, ContextWindowManager, RequestLimits,
@@ -24,7 +24,7 @@ mod transcript;
 mod example;
 
 #[test]
-fn the_example_looks_as_it_is_shown() {
+fn documented_example_matches_the_widget() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/screen.md")).unwrap();
     assert!(
         page.contains(&format!("```text\n{}```", example::page().unwrap())),
@@ -67,7 +67,7 @@ fn text(buffer: &Buffer) -> String {
     (0..buffer.area.height).map(|y| line(y).trim_end().to_owned() + "\n").collect()
 }
 
-/// The three levels, from one conversation in windows of three sizes.
+/// Returns the usage at the three levels, from one conversation in windows of three sizes.
 fn levels() -> [ContextUsage; 3] {
     [128_000, 520, 400].map(|window| {
         let mut limits = RequestLimits::new();
@@ -77,7 +77,7 @@ fn levels() -> [ContextUsage; 3] {
 }
 
 #[test]
-fn they_look_as_they_did() {
+fn widgets_match_their_snapshots() {
     for width in [40, 80, 120] {
         let all = drawn(width, 26, |area, buffer| {
             let row = |y, height| Rect { y, height, ..area };
@@ -108,7 +108,7 @@ fn the_status_line_is_tokens_of_budget() {
 }
 
 #[test]
-fn levels_are_green_amber_and_red_and_say_so() {
+fn levels_are_green_amber_and_red_and_named() {
     let expected =
         [(Level::Normal, Color::Green), (Level::Approaching, Color::Yellow), (Level::AtLimit, Color::Red)];
     for (usage, (level, colour)) in levels().iter().zip(expected) {
@@ -125,7 +125,7 @@ fn levels_are_green_amber_and_red_and_say_so() {
         over.budget = over.prompt_tokens - 1;
         let line_over = drawn(120, 1, |area, buffer| StatusLine::new(&over).render(area, buffer));
         assert_eq!(line_over[(0, 0)].fg, Color::Red);
-        // Never colour alone.
+        // Colour is never the only sign.
         assert_eq!(text(&line).contains("limit"), level != Level::Normal, "{}", text(&line));
         assert_eq!(text(&bar).contains('!'), level != Level::Normal, "{}", text(&bar));
     }
@@ -155,7 +155,7 @@ fn a_plain_theme_has_no_colour_and_the_same_text() {
 }
 
 #[test]
-fn a_preview_shows_every_row_once_as_it_is_scrolled() {
+fn scrolled_preview_shows_every_row_once() {
     let plan = plan("support-chat", Some(RequestLimits::prompt_budget(400)));
     let (mut state, mut seen) = (PreviewState::default(), Vec::new());
     for selected in 0..plan.row_count() {
@@ -187,8 +187,8 @@ fn a_preview_shows_every_row_once_as_it_is_scrolled() {
     }
 }
 
-/// A row that is out and selected has the terminal's own colours, reversed: dark grey on grey could not be
-/// read.
+/// An excluded and selected row has the terminal's own colours, reversed, because dark grey on grey would be
+/// unreadable.
 #[test]
 fn a_selected_row_can_be_read() {
     let plan = plan("support-chat", Some(RequestLimits::prompt_budget(400)));
@@ -203,14 +203,14 @@ fn a_selected_row_can_be_read() {
         assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset), "{x}");
         assert!(cell.modifier.contains(Modifier::REVERSED));
     }
-    // What is in has the colour of its kind, other rows that are out are faint.
+    // Included rows have the colour of their kind, and other excluded rows are faint.
     let other = text(&view).lines().position(|line| line.starts_with("- care")).unwrap();
     assert_eq!(view[(2, other as u16)].fg, Color::DarkGray);
 }
 
-/// More of the whole is never a shorter bar, anything is at least one column, and all of it is all of them.
+/// A larger part never has a shorter bar, any part has at least one column, and the whole fills all columns.
 #[test]
-fn bars_are_true() {
+fn bars_match_their_token_counts() {
     let (mut plan, mut last) = (plan("support-chat", None), 0);
     let section = &mut plan.sections[1];
     for used in 0..=200 {
@@ -228,7 +228,7 @@ fn bars_are_true() {
 }
 
 #[test]
-fn a_marker_takes_the_rows_that_it_says() {
+fn marker_takes_its_stated_rows() {
     let mut record = record();
     for summary in [
         None,
@@ -255,7 +255,7 @@ fn a_marker_takes_the_rows_that_it_says() {
     }
 }
 
-/// Any area, also none, also one that is not at the corner: what is drawn stays inside.
+/// Widgets draw only inside their area, for any area, including an empty one and one away from the corner.
 #[test]
 fn nothing_is_drawn_outside_of_its_area() {
     let (usage, plan, record) = (levels()[1], plan("support-chat", None), record());

@@ -129,7 +129,7 @@ impl<'a> Items<'a> {
     ) -> Item {
         let item = one.row;
         let words = self.rows.row(Decision::Included(item));
-        let pieces = self.texts.of(&item.body);
+        let pieces = self.texts.pieces_of_message(&item.body);
         // The text sent for a document begins with a header, so the preview shows the document's own text.
         let own = self.sources.as_ref().filter(|_| item.source == Source::Rag);
         let preview = match own.and_then(|sources| sources.documents.get(&item.id).copied().flatten()) {
@@ -276,7 +276,7 @@ impl<'a> Items<'a> {
             let key = (item.section, false, log.message_id(at), 0);
             let place = self.place(item.section, Some(at), run);
             let number = self.catalog.number(key, &kind, None, Some(place));
-            let pieces = self.texts.of(log.message(at));
+            let pieces = self.texts.pieces_of_message(log.message(at));
             let (kind, preview) = (self.kind(&kind, &about), self.texts.preview(&pieces));
             self.inside.push(Inside { item: number, run, kind, preview, pieces });
         }
@@ -374,10 +374,14 @@ impl<'a> Sources<'a> {
         }
         let log = self.request.log;
         let message = |id: &ItemId| log.position_of(id).map(|at| log.message(at));
-        let mut pieces = message(&item.id).map(|message| texts.of(message)).ok_or(UNKNOWN)?;
+        let mut pieces = message(&item.id).map(|message| texts.pieces_of_message(message)).ok_or(UNKNOWN)?;
         if let Some(last) = item.last_id.as_ref().and_then(message) {
-            let first = pieces.into_iter().map(|piece| piece.of("first message"));
-            pieces = first.chain(texts.of(last).into_iter().map(|piece| piece.of("last message"))).collect();
+            let first = pieces.into_iter().map(|piece| piece.with_prefix("first message"));
+            pieces = first
+                .chain(
+                    texts.pieces_of_message(last).into_iter().map(|piece| piece.with_prefix("last message")),
+                )
+                .collect();
         }
         Ok(pieces)
     }

@@ -30,7 +30,7 @@ pub(super) struct Piece {
 
 impl Piece {
     /// Adds the name of the message to the name of the text, for items of several messages.
-    pub(super) fn of(self, which: &str) -> Self {
+    pub(super) fn with_prefix(self, which: &str) -> Self {
         let colon = if self.what.is_empty() { "" } else { ": " };
         Self { what: format!("{which}{colon}{}", self.what), ..self }
     }
@@ -49,7 +49,7 @@ impl Texts {
     }
 
     /// Returns the texts of a message, each with its name. The only text of a message has no name.
-    pub(super) fn of(&mut self, message: &Message) -> Vec<Piece> {
+    pub(super) fn pieces_of_message(&mut self, message: &Message) -> Vec<Piece> {
         let mut pieces = Vec::new();
         if !message.is_loaded() {
             pieces.push(Piece { note: LEFT.into(), ..self.piece("", "", false) });
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_is_written_out() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(visible("a\r\nb\tc\rd"), "a\nb\tc⟦U+000D⟧d");
         assert_eq!(
             visible("x\u{202e}y\u{1b}[31m\0\u{feff}\u{e0041}"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_and_say_so() {
+    fn long_texts_are_cut_with_a_note() {
         let text = "ä".repeat(SHOWN + 1);
         let piece = Texts::new(false).piece("", &text, false);
         assert_eq!(piece.text.chars().count(), SHOWN);
@@ -215,9 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_redacted_is_a_hash_and_a_size() {
+    fn redacted_text_is_a_hash_and_a_size() {
         let mut texts = Texts::new(true);
-        let pieces = texts.of(&Message::user("a secret").with_name("Ida"));
+        let pieces = texts.pieces_of_message(&Message::user("a secret").with_name("Ida"));
         assert!(pieces.iter().all(|piece| piece.text.starts_with("blake3 ")), "{pieces:?}");
         assert_eq!(texts.preview(&pieces), "");
     }

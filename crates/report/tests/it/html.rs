@@ -1,5 +1,5 @@
-//! The page of a plan: nothing is missing, nothing of a session becomes markup, nothing leaks when texts are
-//! left out.
+//! The page of a plan: it is complete, no session text becomes markup, and no text remains in a redacted
+//! page.
 
 use crate::support::page::{is_sound, unescaped};
 use context_window::{
@@ -10,7 +10,7 @@ use context_window_formats::Session;
 use context_window_report as report;
 use std::collections::BTreeSet;
 
-/// A session, and the plan and page of it.
+/// A session with its manager, for plans and pages.
 pub(super) struct Planned {
     pub(super) name: String,
     pub(super) session: Session,
@@ -26,7 +26,7 @@ impl Planned {
         Some(Self { name: name.into(), session, manager })
     }
 
-    /// The session's limits with this budget.
+    /// Returns the session's limits with this budget.
     pub(super) fn at(&self, budget: u64) -> RequestLimits {
         let mut limits = self.session.limits;
         limits.prompt_budget = Some(budget);
@@ -46,7 +46,7 @@ impl Planned {
     }
 }
 
-/// Every example, and every fixture that plans.
+/// Returns every example, and every fixture that plans.
 pub(super) fn all() -> Vec<Planned> {
     let root = crate::support::root();
     let mut all = Vec::new();
@@ -74,7 +74,7 @@ pub(super) fn all() -> Vec<Planned> {
     all
 }
 
-/// The texts of elements of a class, in order.
+/// Returns the texts of the elements with a class, in order.
 fn of_class(page: &str, class: &str) -> Vec<String> {
     let opening = format!("class=\"{class}\"");
     page.split(&opening)
@@ -120,7 +120,7 @@ fn every_row_of_every_plan_is_on_its_page_once_and_in_order() {
     assert!(pages > 80, "only {pages} pages");
 }
 
-/// Every text of a session, as JSON strings of more than a few characters.
+/// Collects every longer text of a session.
 fn texts_of(value: &serde_json::Value, key: &str, texts: &mut BTreeSet<String>) {
     match value {
         serde_json::Value::String(text) => {
@@ -149,13 +149,13 @@ fn a_redacted_page_holds_no_text_of_its_session() {
         let value: serde_json::Value = serde_json::from_str(&file).unwrap();
         let session = if folder == "examples" { &value } else { &value["session"] };
         let mut texts = BTreeSet::new();
-        // Tools are declared, not said: a notice may name one.
+        // Tool definitions are skipped, because a notice may name a tool.
         for (key, part) in session.as_object().into_iter().flatten().filter(|(key, _)| *key != "tools") {
             texts_of(part, key, &mut texts);
         }
         let (page, whole) = (unescaped(&page), unescaped(&whole));
         for text in texts {
-            // Any run of words of it, not only the whole.
+            // Any two adjacent words, not only the whole text.
             let words: Vec<&str> = text.split_whitespace().collect();
             for run in words.windows(2).map(|pair| pair.join(" ")).filter(|run| run.chars().count() > 8) {
                 if whole.contains(&run) && !is_of_the_template(&run) {
@@ -169,7 +169,7 @@ fn a_redacted_page_holds_no_text_of_its_session() {
     assert!(pages > 80 && looked_for > 1_000, "{pages} pages, {looked_for} runs of words");
 }
 
-/// Words that the page says itself, whatever the session.
+/// Returns true for words of the page template, which are on every page.
 fn is_of_the_template(run: &str) -> bool {
     let log = Conversation::new();
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
@@ -183,7 +183,7 @@ fn is_of_the_template(run: &str) -> bool {
     })
 }
 
-/// What somebody writes who wants a page to do something.
+/// Texts of an attacker who wants a page to run code.
 const HOSTILE: [&str; 9] = [
     "<script>alert('a')</script>",
     "</script><script>alert(1)</script>",
@@ -197,7 +197,7 @@ const HOSTILE: [&str; 9] = [
 ];
 
 #[test]
-fn hostile_texts_stay_texts_wherever_they_stand() {
+fn hostile_texts_stay_texts_at_every_position() {
     for (at, hostile) in HOSTILE.iter().enumerate() {
         let mut log = Conversation::new();
         log.push_system(format!("s{hostile}"), *hostile);
@@ -241,7 +241,7 @@ fn hostile_texts_stay_texts_wherever_they_stand() {
     }
 }
 
-/// SHA-256, for the two texts that the page's policy names; vectors of FIPS 180-4 below.
+/// Computes SHA-256 for the two texts in the page's policy; the test vectors of FIPS 180-4 are below.
 fn sha256(bytes: &[u8]) -> [u8; 32] {
     let primes = (2_u64..).filter(|n| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0));
     let fraction = |prime: u64, root: f64| {
@@ -334,7 +334,7 @@ fn a_small_page_looks_as_it_did() {
         .with_request(&request)
         .with_explanations(&explanations);
     let page = page.render().unwrap();
-    // Style and script are files of their own.
+    // Style and script are separate files.
     let (head, rest) = page.split_once("<style>").unwrap();
     let (_, rest) = rest.split_once("</style>").unwrap();
     let (body, _) = rest.split_once("<script>").unwrap();
@@ -343,7 +343,7 @@ fn a_small_page_looks_as_it_did() {
 }
 
 #[test]
-fn a_timeline_has_a_line_a_prompt() {
+fn timeline_has_one_line_per_prompt() {
     let mut log = Conversation::from([Message::user("One?")]);
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let mut plans = Vec::new();
@@ -365,7 +365,7 @@ fn a_timeline_has_a_line_a_prompt() {
     let order = [">1</th>", ">2</th>", ">3</th>"].map(|name| table.find(name).unwrap());
     assert!(order.is_sorted(), "in time order");
     assert!(table.contains(&format!("<td>{}</td>", repeated.tokens)), "{table}");
-    // Every kind has an outline, and the bar of the largest prompt ends where its tokens do.
+    // Every kind has an outline, and the bar of the largest prompt ends at its token count.
     for name in ["user", "assistant", "overhead"] {
         assert!(picture.contains(&format!("<path class=\"fill-{name}\" d=\"M")), "{picture}");
     }
@@ -390,7 +390,7 @@ fn a_timeline_has_a_line_a_prompt() {
 }
 
 #[test]
-fn a_timeline_marks_what_happened() {
+fn timeline_marks_events() {
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let mut log =
         Conversation::from([Message::user("What is a kettle, and why does it whistle when it boils?")]);
@@ -440,7 +440,7 @@ fn a_speaker_is_no_preview() {
     assert_eq!(of_class(&page, "preview\" dir=\"auto"), ["The kettle whistles."]);
 }
 
-/// Sessions whose pages are tried at every budget: shipped ones, and real ones with real passages.
+/// Returns sessions whose pages are checked at every budget: shipped ones, and real ones with real passages.
 fn at_every_budget() -> Vec<(String, String)> {
     let root = crate::support::root();
     let shipped =
@@ -482,7 +482,7 @@ fn at_every_budget() -> Vec<(String, String)> {
         all.push((prefix.to_owned(), session));
     }
     let limited = |(name, mut session): (String, serde_json::Value)| {
-        // Some begin where little is in, some where most is.
+        // Some start with few items included, some with most.
         let budget = [60, 900, 250][name.len() % 3];
         session["limits"] = serde_json::json!({"context_len": EVERY_BUDGET, "max_completion": 0, "safety_buffer": 0,
             "prompt_budget": budget});
@@ -491,10 +491,10 @@ fn at_every_budget() -> Vec<(String, String)> {
     all.into_iter().map(limited).collect()
 }
 
-/// The largest budget of these pages.
+/// The largest budget of these pages, in tokens.
 const EVERY_BUDGET: u64 = 2_500;
 
-/// Every other number that a page shows of a plan.
+/// Returns the other numbers of a plan that a page shows.
 fn figures(plan: &ContextPlan) -> serde_json::Value {
     let sections = plan.sections.iter().map(|one| [one.budget, one.used, one.included, one.excluded]);
     let overhead = plan.overhead.iter().map(|line| line.tokens);
@@ -523,11 +523,11 @@ fn figures(plan: &ContextPlan) -> serde_json::Value {
     })
 }
 
-/// Pages with a slider, and beside each what planning at every budget shows: `tests/browser/check.py` moves
-/// the slider over all of them and compares what it draws. Written where `CONTEXT_WINDOW_PAGES` names a
-/// folder.
+/// Writes pages with a slider, each with the expected plans at every budget, to the folder that
+/// `CONTEXT_WINDOW_PAGES` names. `tests/browser/check.py` moves the slider on all of them and compares the
+/// displayed values.
 #[test]
-fn pages_with_a_slider_and_what_planning_shows() {
+fn write_slider_pages_with_expected_plans() {
     let folder = std::env::var_os("CONTEXT_WINDOW_PAGES").map(std::path::PathBuf::from);
     let mut pages = 0;
     for (name, text) in at_every_budget() {

@@ -1,10 +1,10 @@
-//! Per cents: parts of a prompt sum to all of it, in every report.
+//! Percentages: the parts of a prompt sum to 100 % in every report.
 
 use super::html::all;
 use context_window::{text::plain::per_cent, usage::Level};
 use context_window_report as report;
 
-/// The per cents of these lines; `<1 %` is none.
+/// Returns the sum of the percentages in these lines; `<1 %` counts as 0.
 fn shares<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
     let share = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -14,8 +14,8 @@ fn shares<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
     lines.filter_map(share).sum()
 }
 
-/// Whatever a prompt holds, the kinds of each report sum to 100 % of it, and one kind has one figure in all
-/// of them.
+/// For every prompt, the kinds in each report sum to 100 %, and a kind has the same percentage in all of
+/// them.
 #[test]
 fn shares_sum_to_the_whole_in_every_report() {
     let mut plans = 0;
@@ -58,9 +58,9 @@ fn shares_sum_to_the_whole_in_every_report() {
     assert!(plans > 150, "{plans}");
 }
 
-/// One part is rounded down, as the level that it belongs to is, and is the whole only where it is.
+/// A single share is rounded down, like the usage level, and is 100 % only for the whole.
 #[test]
-fn a_share_is_never_more_than_it_is() {
+fn share_is_never_rounded_up() {
     let shares = |parts: &[u64], whole: u64| report::percentages(parts, whole).join(", ");
     assert_eq!(shares(&[1, 1, 1], 3), "34 %, 33 %, 33 %");
     assert_eq!(shares(&[1, 1, 1], 6), "17 %, 17 %, 16 %");
@@ -83,8 +83,8 @@ fn a_share_is_never_more_than_it_is() {
     }
 }
 
-/// Returns these tokens of a limit as every report must show them: the whole per cents that the core finds,
-/// rounded down.
+/// Returns the share of these tokens in a limit as every report must show it: in whole per cent, rounded
+/// down.
 fn rounded_down(tokens: u64, of: u64) -> String {
     match per_cent(tokens, of) {
         0 if tokens > 0 && of > 0 => "<1 %".into(),
@@ -92,8 +92,7 @@ fn rounded_down(tokens: u64, of: u64) -> String {
     }
 }
 
-/// A prompt's tokens of its budget are the same per cents in every report, and so are those of the full
-/// conversation.
+/// The share of a prompt in its budget is the same in every report, and so is that of the whole conversation.
 #[test]
 fn a_figure_is_rounded_down_in_every_report() {
     let (mut nearer_above, mut levels) = (0, 0);

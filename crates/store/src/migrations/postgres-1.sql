@@ -1,22 +1,24 @@
--- One row a session. `next` is the number of its next entry, and so how many it has.
+-- One row for each session. Entries are numbered from 0, so `next`, the number of the next entry, is also
+-- their count.
 CREATE TABLE cw_session (
     key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id TEXT COLLATE "C" NOT NULL UNIQUE,
     next BIGINT NOT NULL DEFAULT 0,
     messages BIGINT NOT NULL DEFAULT 0,
-    -- Of the newest prompt that was answered: its model, and its tokens as planned.
+    -- The model and the planned tokens of the newest answered prompt.
     model TEXT,
     tokens BIGINT,
-    -- The number of the entry of the prompt whose items are in cw_prompt.
+    -- The entry of the prompt whose items are in cw_prompt.
     sent BIGINT,
     updated TIMESTAMPTZ NOT NULL,
     archived BOOLEAN NOT NULL DEFAULT FALSE
 ) WITH (fillfactor = 50);
 CREATE INDEX cw_session_updated ON cw_session (archived, updated, id);
 
--- One row an entry, never changed. `entry` is versioned JSON (docs/reference/events.md), `sum` its checksum with `n`.
--- `outline` says of a message what is needed where its text is not loaded. `writer` stands beside the first entry that is
--- written at once: by it a writer whose connection broke learns whether its commit was made.
+-- One row for each entry. Rows never change. `entry` is versioned JSON (docs/reference/events.md), and `sum`
+-- the checksum of `entry` and `n`. `outline` has the role, ids and size of a message, for logs loaded without
+-- its text. `writer` is set in the first row of each write. A writer that lost its connection reads it to
+-- find out if its write was committed.
 CREATE TABLE cw_entry (
     session BIGINT NOT NULL REFERENCES cw_session (key) ON DELETE CASCADE,
     n BIGINT NOT NULL,
@@ -28,13 +30,13 @@ CREATE TABLE cw_entry (
     PRIMARY KEY (session, n)
 );
 
--- The items of each session's newest prompt: a checksum, and id, hash and tokens of each as JSON.
+-- The items of each session's newest prompt: a checksum, then the id, hash and tokens of each item as JSON.
 CREATE TABLE cw_prompt (
     session BIGINT PRIMARY KEY REFERENCES cw_session (key) ON DELETE CASCADE,
     items TEXT NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 
--- PostgreSQL has no text with a NUL character: of an entry with one, only the JSON is shown.
+-- PostgreSQL cannot store a NUL character in a text. If an entry has one, the view shows only its JSON.
 CREATE VIEW cw_messages AS
 SELECT
     cw_session.id AS session,

@@ -1,21 +1,23 @@
--- One row a session. `next` is the number of its next entry, and so how many it has.
+-- One row for each session. Entries are numbered from 0, so `next`, the number of the next entry, is also
+-- their count.
 CREATE TABLE cw_session (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     next INTEGER NOT NULL DEFAULT 0,
     messages INTEGER NOT NULL DEFAULT 0,
-    -- Of the newest prompt that was answered: its model, and its tokens as planned.
+    -- The model and the planned tokens of the newest answered prompt.
     model TEXT,
     tokens INTEGER,
-    -- The number of the entry of the prompt whose items are in cw_prompt.
+    -- The entry of the prompt whose items are in cw_prompt.
     sent INTEGER,
     updated TEXT NOT NULL,
     archived INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX cw_session_updated ON cw_session (archived, updated, id);
 
--- One row an entry, never changed. `entry` is versioned JSON (docs/reference/events.md), `sum` its checksum with `n`.
--- `outline` says of a message what is needed where its text is not loaded.
+-- One row for each entry. Rows never change. `entry` is versioned JSON (docs/reference/events.md), and `sum`
+-- the checksum of `entry` and `n`. `outline` has the role, ids and size of a message, for logs loaded without
+-- its text.
 CREATE TABLE cw_entry (
     session INTEGER NOT NULL REFERENCES cw_session (key) ON DELETE CASCADE,
     n INTEGER NOT NULL,
@@ -26,7 +28,7 @@ CREATE TABLE cw_entry (
     PRIMARY KEY (session, n)
 ) STRICT, WITHOUT ROWID;
 
--- The items of each session's newest prompt: a checksum, and id, hash and tokens of each as JSON.
+-- The items of each session's newest prompt: a checksum, then the id, hash and tokens of each item as JSON.
 CREATE TABLE cw_prompt (
     session INTEGER PRIMARY KEY REFERENCES cw_session (key) ON DELETE CASCADE,
     items TEXT NOT NULL

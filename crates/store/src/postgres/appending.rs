@@ -49,7 +49,7 @@ struct Lists<'a> {
 
 impl<'a> Lists<'a> {
     /// Collects the columns. `writer` is stored with the first row only.
-    fn of(rows: &'a [NewRow], writer: Option<&'a str>) -> Self {
+    fn from_rows(rows: &'a [NewRow], writer: Option<&'a str>) -> Self {
         Self {
             numbers: rows.iter().map(|row| number(row.n)).collect(),
             kinds: rows.iter().map(|row| row.kind).collect(),
@@ -117,7 +117,7 @@ impl Append<'_> {
         let tokens = sent.map(|sent| number(sent.tokens));
         let items = sent.and_then(|sent| sent.items.as_deref());
         let at = sent.filter(|_| items.is_some()).map(|sent| number(sent.n));
-        let lists = Lists::of(rows, Some(&self.writer));
+        let lists = Lists::from_rows(rows, Some(&self.writer));
         let mut parameters: Vec<Parameter<'_>> = vec![
             (&self.id, Type::TEXT),
             (&self.expected, Type::INT8),
@@ -144,7 +144,7 @@ impl Append<'_> {
                    SELECT key, row.* FROM cw_session, unnest($2, $3, $4, $5, $6, $7)
                        AS row (n, kind, sum, outline, writer, entry)
                    WHERE id = $1";
-        let lists = Lists::of(rows, None);
+        let lists = Lists::from_rows(rows, None);
         let mut parameters: Vec<Parameter<'_>> = vec![(&self.id, Type::TEXT)];
         parameters.extend(lists.parameters());
         client.query_typed(sql, &parameters).map(drop)

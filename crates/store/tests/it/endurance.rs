@@ -1,6 +1,6 @@
-//! A conversation that lives long: everything that can happen to one, in any order. After each step the log
-//! holds every message in order, the display shows all of it, what is active is what a naive fold over the
-//! entries finds, and the next plan can be sent. `FULL=1` runs 1,000,000 steps in place of 8,000.
+//! A long random conversation with all operations in any order. After each step the log contains every
+//! message in order, and the history shows all of them. The active part equals a simple fold over the
+//! entries, and the next plan is valid. `FULL=1` runs 1,000,000 steps instead of 8,000.
 
 mod fold;
 
@@ -23,7 +23,7 @@ use std::{
     path::PathBuf,
 };
 
-/// Numbers that look thrown, the same for the same seed.
+/// A pseudo-random generator with a fixed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -44,20 +44,20 @@ struct World {
     log: Conversation,
     journal: Journal,
     path: PathBuf,
-    /// Every message that was ever pushed, as it was said.
+    /// Every pushed message with its original text.
     said: Vec<String>,
-    /// How many of them the disk has confirmed, and all entries.
+    /// Numbers of messages confirmed on disk, and of all entries.
     confirmed: (usize, usize),
     steps: u64,
     compactions: u64,
     job: Option<CompactionRequest>,
-    /// What an application's own store holds: every entry as JSON, appended as it came.
+    /// The application's own store: every entry as JSON, appended in order.
     stored: Vec<String>,
-    /// The same in databases, written where the journal is, each with its revision.
+    /// The same in databases, written with the journal, each with its revision.
     stores: Vec<(SessionStore, u64)>,
-    /// Texts of archived messages that loading left there.
+    /// Number of archived texts that loading left in the stores.
     left_in_stores: usize,
-    /// The id of the session there.
+    /// The id of the session in the stores.
     id: String,
 }
 
@@ -128,9 +128,9 @@ impl World {
         PlanRequest::new(log).with_tools(&self.tools).with_limits(self.limits)
     }
 
-    /// What is new goes into the store; now and then the conversation is made of it again.
+    /// Stores new entries, and sometimes rebuilds the conversation from them.
     fn store(&mut self) {
-        // A crash took what was not confirmed.
+        // A crash removed the unconfirmed entries.
         self.stored.truncate(self.log.event_count());
         let new = self.log.events_from(self.stored.len()).map(|event| serde_json::to_string(&event).unwrap());
         self.stored.extend(new);
@@ -183,7 +183,7 @@ impl World {
         self.hold();
     }
 
-    /// Everything that the newest compaction archived is active again, and what came since stays.
+    /// Undoes a compaction: all messages archived by the newest one are active again, and later ones stay.
     fn undo(&mut self) {
         let newest = self.log.compactions().map(|record| record.number).max();
         let active = self.log.active().count();
@@ -199,7 +199,7 @@ impl World {
         assert!(undone.is_none() || self.log.active().count() + 1 >= active);
     }
 
-    /// Calls, and results for some of them; now and then an orphan.
+    /// Adds calls, and results for some of them; sometimes a result without a call.
     fn exchange(&mut self) {
         let open: Vec<String> = self.log.open_calls().map(|call| call.id.clone()).collect();
         if let Some(id) = open.first().filter(|_| !self.dice.0.is_multiple_of(5)) {
@@ -219,7 +219,7 @@ impl World {
         if self.dice.roll(12) == 0 {
             self.push(Message::tool("nobody", "asked"));
         }
-        // A result that comes late, for whatever call: answered or not, archived or not.
+        // A late result for any call, answered or not, archived or not.
         if self.dice.roll(4) == 0 {
             let calls = self.log.messages().iter().flat_map(|message| message.tool_calls());
             let ids: Vec<String> = calls.map(|call| call.id.clone()).collect();
@@ -229,7 +229,7 @@ impl World {
         }
     }
 
-    /// A plan, its reply, and what the provider reported, in either unit system; now and then nonsense.
+    /// Adds a plan's reply with a provider report in either unit system, which is sometimes implausible.
     fn reply(&mut self) {
         let plan = self.manager.build_plan(&self.request(&self.log)).unwrap();
         let text = self.text();
@@ -250,10 +250,10 @@ impl World {
         assert!(matches!(events[0], ContextEvent::Usage(_)) && events.len() <= 2);
     }
 
-    /// A compaction that succeeds, is empty, fails, is cancelled, or comes too late.
+    /// Runs a compaction that succeeds, is empty, fails, is cancelled, or is stale.
     fn compact(&mut self) {
         let by_hand = self.dice.roll(6) == 0;
-        // A plan that is answered only after the compaction.
+        // A plan whose reply arrives only after the compaction.
         let late =
             (self.dice.roll(5) == 0).then(|| self.manager.build_plan(&self.request(&self.log)).unwrap());
         let job = if by_hand {
@@ -280,7 +280,7 @@ impl World {
                 return unchanged(&self.log);
             }
             2 => {
-                // Messages come while the model thinks.
+                // Messages are added while the model works.
                 self.exchange();
                 let text = self.text();
                 self.push(Message::user(text));
@@ -328,7 +328,7 @@ impl World {
         }
     }
 
-    /// A range that somebody chose.
+    /// Returns a job for a random manual range.
     fn by_hand(&mut self) -> Option<CompactionRequest> {
         let active: Vec<ItemId> = self
             .log
@@ -351,7 +351,7 @@ impl World {
         self.manager.compactor().range(&self.request(&self.log), from, Some(&active[to])).unwrap()
     }
 
-    /// A job that is kept, and comes back at any later time.
+    /// Keeps a job, and applies it at a later time.
     fn ask_for_a_job(&mut self) {
         let Some(job) = self.job.take() else {
             self.job = self.manager.compactor().now(&self.request(&self.log)).unwrap();
@@ -396,7 +396,7 @@ impl World {
     }
 
     fn reopen(&mut self) -> Conversation {
-        // Another name is in the way of the lock for a moment.
+        // The journal is replaced by another file for a moment, which releases the lock.
         let elsewhere = self.path.with_extension("other");
         self.journal = Journal::create(&elsewhere, &Conversation::new()).unwrap();
         drop(std::fs::remove_file(elsewhere));
@@ -405,7 +405,7 @@ impl World {
         log
     }
 
-    /// Saved and read back, it is the same conversation.
+    /// Saves and loads the journal, and checks that the conversation is the same.
     fn load(&mut self) {
         self.save();
         let log = self.reopen();
@@ -422,7 +422,7 @@ impl World {
         self.job = None;
     }
 
-    /// Every store gives the same conversation, and without the texts of what is archived the same plans.
+    /// Checks that every store returns the same conversation, and the same plans without archived texts.
     fn load_from_stores(&mut self) {
         let mut stores = std::mem::take(&mut self.stores);
         for (store, revision) in &mut stores {
@@ -453,7 +453,7 @@ impl World {
         self.stores = stores;
     }
 
-    /// The process dies, and leaves a piece of what it was writing.
+    /// Simulates a crash that leaves a part of a record.
     fn crash(&mut self) {
         let next = std::fs::read(&self.path).unwrap().iter().filter(|byte| **byte == b'\n').count();
         let message = format!("{{\"n\":{next},\"sum\":\"0123456789abcdef\",\"record\":{{\"message\":\"水");
@@ -478,11 +478,11 @@ impl World {
     fn hold(&self) {
         let log = &self.log;
         assert_eq!(log.messages().len(), self.said.len(), "every message");
-        // All of them now and then: a message that changed stays changed.
+        // Sometimes checks all messages, because an early change would remain.
         let from = if self.steps.is_multiple_of(10) { 0 } else { self.said.len().saturating_sub(10) };
         let said: Vec<String> = log.messages()[from..].iter().map(|message| format!("{message:?}")).collect();
         assert_eq!(said, self.said[from..], "every message, in order");
-        // The display is complete.
+        // The history is complete.
         let (mut shown, mut markers) = (Vec::new(), 0);
         let mut archived = BTreeSet::new();
         for row in log.history() {
@@ -505,7 +505,7 @@ impl World {
             )
         });
         assert_eq!(markers, events.count(), "a marker for each");
-        // What is active is a fold.
+        // The active part equals the simple fold.
         let expected = folded(log);
         let places: BTreeMap<*const Message, usize> = log
             .messages()
@@ -538,7 +538,8 @@ impl World {
         self.plan(&expected, &archived);
     }
 
-    /// The next plan holds what it must, nothing that is archived but by a pin, and its target takes it.
+    /// Checks the next plan: it has all required items, archived ones only through a pin, and is valid for
+    /// its target.
     fn plan(&self, active: &[Part], archived: &BTreeSet<usize>) {
         let plan = self.manager.build_plan(&self.request(&self.log)).unwrap();
         let mut sent = 0;
@@ -563,7 +564,7 @@ impl World {
             })
             .collect();
         assert_eq!(summaries, expected, "every summary that is active is sent, in order");
-        // Everything is in one row.
+        // Every message is in exactly one row.
         let out: u64 = plan.excluded.iter().map(|row| row.count).sum();
         let inside = plan.included.iter().filter(|row| {
             row.id.as_str().strip_prefix('m').is_some_and(|digits| digits.parse::<usize>().is_ok())
@@ -577,7 +578,7 @@ impl World {
             .filter(|row| matches!(row.reason, ExcludedReason::Archived { .. }))
             .map(|row| row.count)
             .sum();
-        // What a pin keeps may be out for another reason, with its exchange.
+        // A message kept by a pin may be excluded for another reason, together with its exchange.
         let kept = self.log.active().filter(|part| {
             let HistoryRow::Message { id, .. } = part else { return false };
             id.as_str()[1..].parse::<usize>().is_ok_and(|at| archived.contains(&at))
@@ -596,7 +597,7 @@ impl World {
 }
 
 #[test]
-fn whatever_happens_nothing_is_lost_and_the_next_plan_is_valid() {
+fn random_operations_lose_nothing_and_leave_valid_plans() {
     let steps = if std::env::var_os("FULL").is_some() { 1_000_000 } else { 8_000 };
     let targets = goals().len() as u64;
     let (mut done, mut seed, mut compactions, mut left) = (0, 1, 0, 0);

@@ -1,4 +1,4 @@
-//! The log on disk: what was confirmed is there, nothing is there twice, and nobody writes it but one.
+//! The log on disk: confirmed entries are in it, none is repeated, and it has only one writer.
 
 use context_window::{
     conversation::{Entry, Event},
@@ -29,7 +29,7 @@ fn manager() -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
 }
 
-/// Messages of earlier versions are read: they call the wire format `framing`.
+/// Messages of earlier versions can be read: they name the wire format `framing`.
 #[test]
 fn messages_of_earlier_versions_are_read() {
     let part = Part::Opaque { wire_format: WireFormat::Anthropic, json: "{}".into() };
@@ -44,7 +44,7 @@ fn messages_of_earlier_versions_are_read() {
     assert_eq!(serde_json::from_str::<Message>(&before).unwrap(), message);
 }
 
-/// What is killed: it goes on where the last one stopped, and says what is confirmed.
+/// Runs as the process to be killed: continues at the end of the log, and prints the confirmed entries.
 fn writes_for_ever(path: &Path) -> ! {
     let (mut journal, mut log) = Journal::open(path).unwrap();
     let manager = manager();
@@ -67,7 +67,7 @@ fn writes_for_ever(path: &Path) -> ! {
 
 #[test]
 fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
-    // The test starts itself as the process that is killed.
+    // The test starts itself as the process to be killed.
     if let Some(path) = std::env::var_os("JOURNAL_TEST_PATH") {
         writes_for_ever(Path::new(&path));
     }
@@ -92,7 +92,7 @@ fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
         seed ^= seed >> 7;
         seed ^= seed << 17;
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // It has to have begun; from there on any moment will do.
+        // After its first line, the process can be killed at any moment.
         let first = lines.by_ref().find(|line| line.as_ref().is_ok_and(|line| line.contains("confirmed")));
         std::thread::sleep(Duration::from_micros(seed % 9_000));
         child.kill().unwrap();
@@ -117,7 +117,7 @@ fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
         assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>(), "kill {kill}");
         assert!(numbers.len() >= compactions && numbers.len() <= compactions + 1, "kill {kill}");
         (messages, compactions) = (found, numbers.len());
-        // A log of a thousand messages says no more than one of ten.
+        // Longer logs only make the test slower.
         if messages > 1_500 {
             fs::remove_file(&path).unwrap();
             (messages, compactions) = (0, 0);
@@ -127,7 +127,7 @@ fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
     drop(fs::remove_file(path));
 }
 
-/// A log with some of everything.
+/// Creates a log with many kinds of entries.
 fn log() -> Conversation {
     let mut log = Conversation::new();
     log.push_system("s0", "Be brief.");
@@ -151,7 +151,7 @@ fn log() -> Conversation {
 }
 
 #[test]
-fn resumed_it_is_the_same_conversation() {
+fn resumed_log_gives_the_same_conversation() {
     let path = fresh("resume");
     let log = log();
     drop(Journal::create(&path, &log).unwrap());
@@ -167,7 +167,7 @@ fn resumed_it_is_the_same_conversation() {
         manager().stats(&PlanRequest::like_last(&again)).unwrap(),
         manager().stats(&PlanRequest::like_last(&log)).unwrap()
     );
-    // A session file's reader takes a log too.
+    // A session file's reader accepts a log too.
     let bytes = fs::read(&path).unwrap();
     assert!(Journal::is_log(&bytes));
     let session = SessionFile::new("talk.log", bytes).unwrap().session(None).unwrap();
@@ -226,7 +226,7 @@ fn error_of(text: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_damaged_or_no_log_is_told_by_its_line() {
+fn damaged_log_is_reported_with_its_line() {
     let path = fresh("whole");
     drop(Journal::create(&path, &log()).unwrap());
     let whole = fs::read_to_string(&path).unwrap();
@@ -281,9 +281,9 @@ fn a_conversation_of_another_file_is_refused() {
     journal.save(&longer).unwrap();
 }
 
-/// Of each prompt only what differs from the one before is written.
+/// A prompt is written as its difference to the one before.
 #[test]
-fn a_log_grows_with_what_is_said() {
+fn journal_grows_only_by_new_content() {
     let path = fresh("growth");
     let (mut journal, mut log) = Journal::open(&path).unwrap();
     let mut sizes = Vec::new();
@@ -301,8 +301,8 @@ fn a_log_grows_with_what_is_said() {
 }
 
 #[test]
-fn whole_files_are_saved_whole() {
-    // A folder of its own: what other tests save at the same time stands elsewhere.
+fn whole_files_are_saved_completely() {
+    // A separate folder, because other tests save files at the same time.
     let folder = std::env::temp_dir().join(format!("context-window-{}-saved", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("saved");
@@ -315,7 +315,7 @@ fn whole_files_are_saved_whole() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A conversation with every kind of entry.
+/// Creates a conversation with every kind of entry.
 fn every_kind_of_entry() -> Conversation {
     let manager =
         ContextWindowManager::new(Model::custom("m"), TokenCounter::bytes(), Config::default()).unwrap();
@@ -351,10 +351,10 @@ fn every_kind_of_entry() -> Conversation {
     log
 }
 
-/// A file of version 1 gives the conversation that it was written from, and writing that gives the file
-/// again. It holds every kind of entry, so a type that is renamed or a field without a default shows.
+/// A file of version 1 gives its original conversation, and writing that gives the same file. It has every
+/// kind of entry, so that a renamed type or a field without a default is detected.
 #[test]
-fn a_log_of_version_1_is_read_and_written_as_it_was() {
+fn log_of_version_1_is_read_and_written_unchanged() {
     let path = "tests/logs/version-1.log";
     let file = fs::read(path).unwrap();
     let (log, truncated) = Journal::read(path, &file).unwrap();
@@ -363,13 +363,13 @@ fn a_log_of_version_1_is_read_and_written_as_it_was() {
     drop(Journal::create(&written, &log).unwrap());
     assert_eq!(String::from_utf8(fs::read(&written).unwrap()), String::from_utf8(file));
     fs::remove_file(&written).unwrap();
-    // What an application sees of it.
+    // The data visible to an application.
     let made = every_kind_of_entry();
     let is_old = |entry: &Entry| !matches!(entry, Entry::Event(Event::PromptSettings { .. }));
     let entries = |log: &Conversation| {
         format!("{:#?}", log.entries().filter(|entry| is_old(entry)).collect::<Vec<_>>())
     };
-    // A log of that time knew neither the settings of its prompts nor the limit of a compaction.
+    // Logs of that version have no prompt settings and no limit of a compaction.
     assert_eq!(entries(&log), entries(&made).replace("limit: 3600,", "limit: 0,"));
     assert_eq!(log.history().count(), made.history().count());
 }

@@ -1,5 +1,5 @@
-//! Logs with a flipped bit, a cut, or bytes of something else: an error, or nothing is lost. Everything on
-//! `FULL=1`, a part of it otherwise.
+//! Logs with a flipped bit, a cut or foreign bytes: either an error is reported, or nothing is lost. `FULL=1`
+//! checks all positions; otherwise a part of them.
 
 use crate::support::generate::{is_full, session};
 use context_window::*;
@@ -16,7 +16,7 @@ fn fresh(name: &str) -> PathBuf {
     path
 }
 
-/// A log as it is on disk, and its conversation.
+/// A log file and its conversation.
 struct OnDisk {
     bytes: Vec<u8>,
     log: Conversation,
@@ -31,13 +31,13 @@ impl OnDisk {
         Self { bytes, log }
     }
 
-    /// The offset at which each line ends, behind its line break.
+    /// Returns the offset at which each line ends, after its line break.
     fn ends(&self) -> Vec<usize> {
         let breaks = self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         breaks.map(|(at, _)| at + 1).collect()
     }
 
-    /// The offsets that are tried: all, or some of those before the last line, and every end of a line.
+    /// Returns the offsets to test: all, or some of those before the last line and every line end.
     fn tried(&self) -> Vec<usize> {
         let ends = self.ends();
         let last = ends[ends.len().saturating_sub(2)];
@@ -47,8 +47,8 @@ impl OnDisk {
     }
 }
 
-/// Twenty sessions (without `FULL=1` eight) with a prompt, a reply and characters of several bytes, and a log
-/// without entries.
+/// Returns twenty logs (eight without `FULL=1`) with a prompt, a reply and characters of several bytes, and a
+/// log without entries.
 fn generated_logs() -> Vec<OnDisk> {
     let mut runner = TestRunner::deterministic();
     let made = (0..if is_full() { 20 } else { 8 }).map(|at| {
@@ -58,7 +58,7 @@ fn generated_logs() -> Vec<OnDisk> {
             ContextWindowManager::new(Model::custom("m"), TokenCounter::bytes(), Config::default()).unwrap();
         log.push(Message::user(format!("水壶 {at}: \"J*\" \u{8a}\u{b}?\n")));
         let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-        // Logs end with a message, with a prompt, or with a pin.
+        // Logs end with a message, a prompt or a pin.
         if at % 3 > 0 {
             log.push_reply(&plan, Message::assistant("5 days."), Usage::openai(9, 0, 3));
         }
@@ -100,7 +100,7 @@ fn a_flipped_bit_is_an_error_and_loses_nothing() {
     assert!(errors > 5_000, "{errors}");
 }
 
-/// The file is left as it is, so that it can be restored or repaired.
+/// The file stays unchanged, so that it can be restored or repaired.
 #[test]
 fn a_flipped_bit_of_the_last_line_is_not_cut_off() {
     let path = fresh("flipped");
@@ -118,15 +118,15 @@ fn a_flipped_bit_of_the_last_line_is_not_cut_off() {
     fs::remove_file(path).unwrap();
 }
 
-/// A crash cuts a file at any byte: every whole record is there, and the file opens.
+/// A crash may cut a file at any byte: every complete record is kept, and the file opens.
 #[test]
-fn a_cut_anywhere_loses_the_unfinished_record_alone() {
+fn cut_at_any_byte_loses_only_the_incomplete_record() {
     let path = fresh("cut");
     for on_disk in generated_logs() {
         let ends = on_disk.ends();
         let events: Vec<_> = on_disk.log.events().collect();
         for end in on_disk.tried() {
-            // A record without its line break is whole.
+            // A record without its line break is complete.
             let whole = ends.iter().filter(|line| **line <= end + 1).count();
             let (log, tail) = Journal::read("talk.log", &on_disk.bytes[..end]).unwrap();
             assert_eq!(log.events().collect::<Vec<_>>(), events[..whole.saturating_sub(1)], "{end}");
@@ -148,7 +148,7 @@ fn a_cut_anywhere_loses_the_unfinished_record_alone() {
     fs::remove_file(path).unwrap();
 }
 
-/// Bytes behind the last record that no crash of a writer leaves.
+/// Bytes after the last record that no crash of a writer can leave are damage.
 #[test]
 fn a_tail_that_is_no_beginning_of_a_record_is_damage() {
     let on_disk = OnDisk::new(Conversation::from([Message::user("a"), Message::assistant("b")]));
@@ -162,7 +162,7 @@ fn a_tail_that_is_no_beginning_of_a_record_is_damage() {
     }
 }
 
-/// The first line is the same in every log, so that nothing is lost with it.
+/// The first line is the same in every log, so it can be restored without loss.
 #[test]
 fn a_damaged_first_line_is_written_again() {
     let path = fresh("first");
@@ -180,7 +180,7 @@ fn a_damaged_first_line_is_written_again() {
             fs::remove_file(copy).unwrap();
         }
     }
-    // A log of a later version is whole, and left alone.
+    // A log of a later version is valid, and left unchanged.
     let record = "{\"context_window_log\":2}";
     let mut hash = blake3::Hasher::new();
     hash.update(&0u64.to_le_bytes()).update(record.as_bytes());
@@ -218,7 +218,7 @@ fn a_cut_keeps_a_copy_and_the_log_opens() {
         assert_eq!([kept, copied].concat(), bytes, "every byte is in one of both");
         assert_eq!(Journal::open(&path).unwrap().1.messages().len(), line - 2);
         assert_eq!(cut_log(&path).unwrap().copy, None, "it is whole");
-        // A second damage has a copy of its own.
+        // A second repair makes a second copy.
         fs::write(&path, &bytes).unwrap();
         let second = cut_log(&path).unwrap().copy.unwrap();
         assert_ne!(second, copy);

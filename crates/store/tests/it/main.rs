@@ -1,4 +1,4 @@
-//! Logs and stores, as an application uses them.
+//! Logs and stores, used like in an application.
 #![allow(
     clippy::pedantic,
     clippy::unwrap_used,

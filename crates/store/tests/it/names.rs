@@ -1,4 +1,4 @@
-//! Files by their names: deleted or replaced under their writer, private, and no pipes.
+//! File names: files deleted or replaced during use, private permissions, and refused pipes.
 
 use crate::support::stores::places::Folder;
 use context_window::*;
@@ -14,7 +14,7 @@ fn talk() -> Conversation {
     Conversation::from([Message::user("a"), Message::assistant("b")])
 }
 
-/// Ways in which a file loses its name, and what an error says of each.
+/// A way in which a file loses its name, with its function and the expected error text.
 type Change = (&'static str, fn(&Path), &'static str);
 
 const CHANGES: [Change; 5] = [
@@ -71,7 +71,7 @@ fn log_that_lost_its_name_confirms_nothing() {
         }
         if name == "moved" {
             assert_eq!(fs::metadata(&moved).unwrap().len(), length, "refused means not written");
-            // Back under its name it goes on.
+            // Once it has its name again, writing continues.
             fs::rename(&moved, &path).unwrap();
             journal.save(&log).unwrap();
             drop(journal);
@@ -82,9 +82,9 @@ fn log_that_lost_its_name_confirms_nothing() {
     }
 }
 
-/// Every name of a link may be gone.
+/// A link can lose its own name or its target's.
 #[test]
-fn log_behind_a_link_is_the_one_that_was_opened() {
+fn link_to_another_log_confirms_nothing() {
     let folder = Folder::new();
     let [link, one, two] = ["talk.log", "one.log", "two.log"].map(|name| folder.path(name));
     for path in [&one, &two] {
@@ -120,7 +120,7 @@ fn store_that_lost_its_name_confirms_nothing() {
                 refused(&error, ErrorKind::Store, words);
                 assert!(store.archive("ada").is_err() && store.fork("ada", 1, "bob").is_err());
             }
-            // A store that is opened again takes all of it, where nothing is left in its place.
+            // A reopened store accepts all of it if no other file has its name.
             if end.is_empty() && name == "deleted" {
                 drop(store);
                 let mut store = SessionStore::open(&address).unwrap();
@@ -131,11 +131,11 @@ fn store_that_lost_its_name_confirms_nothing() {
     }
 }
 
-/// A process may go to another folder: relative names are those of the beginning. The test starts itself for
-/// that.
+/// A process may change its folder. Relative names refer to the folder at opening. The test starts itself to
+/// check this.
 #[test]
-fn relative_names_are_those_of_the_folder_they_were_opened_in() {
-    const TEST: &str = "names::relative_names_are_those_of_the_folder_they_were_opened_in";
+fn relative_names_refer_to_the_folder_at_opening() {
+    const TEST: &str = "names::relative_names_refer_to_the_folder_at_opening";
     if let Some(folder) = std::env::var_os("NAMES_TEST_FOLDER") {
         std::env::set_current_dir(folder).unwrap();
         let (mut journal, mut log) = Journal::open("talk.log").unwrap();
@@ -155,10 +155,10 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Logs, stores and saved files under several umasks. The test starts itself with each.
+/// Checks logs, stores and saved files under several umasks. The test starts itself with each.
 #[test]
-fn new_files_are_their_owners_alone() {
-    const TEST: &str = "names::new_files_are_their_owners_alone";
+fn new_files_are_readable_by_their_owner_only() {
+    const TEST: &str = "names::new_files_are_readable_by_their_owner_only";
     if let Some(folder) = std::env::var_os("NAMES_TEST_FOLDER") {
         let at = |name: &str| Path::new(&folder).join(name);
         let (mut journal, _) = Journal::open(at("opened.log")).unwrap();
@@ -195,7 +195,7 @@ fn new_files_are_their_owners_alone() {
             assert_eq!(mode(&path), expected, "umask {umask}: {}", path.display());
         }
     }
-    // A file that is there keeps the rights that its owner gave it.
+    // An existing file keeps the permissions that its owner set.
     let folder = Folder::new();
     for (name, rights) in [("wide", 0o644), ("narrow", 0o400)] {
         let path = folder.path(name);
@@ -206,7 +206,7 @@ fn new_files_are_their_owners_alone() {
     }
 }
 
-/// A process that was killed leaves its partial file, and the next one may have its number.
+/// A killed process leaves its partial file, and a later one may have the same process id.
 #[test]
 fn leftover_partial_file_is_no_hindrance() {
     let folder = Folder::new();
@@ -224,14 +224,14 @@ fn leftover_partial_file_is_no_hindrance() {
         assert_eq!(fs::read_to_string(left).unwrap(), "of a dead writer", "it is not ours");
     }
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 3, "nothing else is left");
-    // As long as names can be.
+    // The maximum length of a name.
     let long = folder.path(&"n".repeat(255));
     save_whole(&long, b"long").unwrap();
     assert_eq!(fs::read(&long).unwrap(), b"long");
 }
 
-/// Writers of one name, and of one process number where two containers share a folder: each has a partial
-/// file of its own.
+/// Several writers of one name, also with one process id in two containers that share a folder: each has its
+/// own partial file.
 #[test]
 fn writers_of_one_file_do_not_write_into_each_others() {
     let folder = Folder::new();

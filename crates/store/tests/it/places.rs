@@ -1,4 +1,5 @@
-//! Stores of each kind that this build has: PostgreSQL is tried if the crate has its feature and the machine its server.
+//! Stores of each kind in this build. PostgreSQL is tested if the crate has its feature and the machine its
+//! server.
 
 use crate::support::stores::places;
 pub use places::{Folder, Place, sqlite};

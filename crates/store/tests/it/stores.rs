@@ -1,4 +1,4 @@
-//! Sessions in SQLite and in PostgreSQL: each test that is not about one of them runs on both.
+//! Sessions in SQLite and PostgreSQL. Each test runs on both, unless it is about one of them.
 
 mod active;
 pub mod appending;

@@ -1,6 +1,7 @@
-//! A disk that cannot sync: the error says that it is not known whether anything was written, where that is so.
+//! A disk that cannot sync: if the outcome of a write is unknown, the error reports this.
 //!
-//! The test starts itself with a library in front of the system's, whose syncs fail while a file of a certain name is there.
+//! The test starts itself with a library loaded before the system's. Its syncs fail while a certain file
+//! exists.
 
 use crate::{places::Folder, support};
 use context_window::*;
@@ -11,8 +12,8 @@ use std::{
     process::{Command, Output},
 };
 
-/// Syncs that fail as long as the file that `SYNC_FAILS` names is there: with `SYNC_FAILS_DATA_ONLY` those of
-/// data alone. With `SYNC_DELETES` they delete the file that it names instead.
+/// A library whose syncs fail while the file that `SYNC_FAILS` names exists; with `SYNC_FAILS_DATA_ONLY` only
+/// those of data. With `SYNC_DELETES` they delete the named file instead.
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -43,7 +44,7 @@ int fsync(int fd) {
 }
 "#;
 
-/// Builds the library, or says why not.
+/// Builds the library, or reports a skip.
 fn library(folder: &Folder) -> Option<PathBuf> {
     let (source, built) = (folder.path("syncs.c"), folder.path("syncs.so"));
     fs::write(&source, LIBRARY).unwrap();
@@ -69,8 +70,7 @@ fn messages(count: usize) -> Conversation {
     (0..count).map(|at| Message::user(format!("message {at}"))).collect::<Vec<_>>().into()
 }
 
-/// A store in a folder after a commit that could not be synced: two messages were confirmed, a third one was
-/// not.
+/// A store after a commit that could not be synced: two messages were confirmed, and a third one was not.
 struct FailedCommit {
     store: SessionStore,
     log: Conversation,
@@ -90,14 +90,14 @@ impl FailedCommit {
     }
 }
 
-/// A commit in the write-ahead log that could not be synced is there after a crash.
+/// A commit in the write-ahead log that could not be synced exists after a crash.
 #[test]
-fn failed_commit_is_said_to_be_unknown() {
-    const TEST: &str = "syncs::failed_commit_is_said_to_be_unknown";
+fn failed_commit_is_reported_as_unknown() {
+    const TEST: &str = "syncs::failed_commit_is_reported_as_unknown";
     if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
         let failed = FailedCommit::new(Path::new(&folder));
         fs::write(Path::new(&folder).join("said"), failed.error.to_string()).unwrap();
-        // As a crash: nothing is closed.
+        // Simulates a crash: nothing is closed.
         std::process::abort();
     }
     let folder = Folder::new();
@@ -118,7 +118,7 @@ fn failed_commit_is_said_to_be_unknown() {
     );
 }
 
-/// With the same connection it is tried again, and written once.
+/// A retry on the same connection writes the entry once.
 #[test]
 fn failed_commit_can_be_tried_again() {
     const TEST: &str = "syncs::failed_commit_can_be_tried_again";
@@ -140,10 +140,10 @@ fn failed_commit_can_be_tried_again() {
     assert_eq!(store.check("ada").unwrap().faults, Vec::<String>::new());
 }
 
-/// A record of a log that could not be synced is taken back; if that fails too, the error says so.
+/// A log record that could not be synced is removed again. If that fails too, the error reports it.
 #[test]
-fn failed_sync_of_a_log_is_taken_back_or_said_to_be_unknown() {
-    const TEST: &str = "syncs::failed_sync_of_a_log_is_taken_back_or_said_to_be_unknown";
+fn failed_sync_of_a_log_is_undone_or_reported_as_unknown() {
+    const TEST: &str = "syncs::failed_sync_of_a_log_is_undone_or_reported_as_unknown";
     if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
         let at = |name: &str| Path::new(&folder).join(name);
         let (mut journal, mut log) = Journal::open(at("talk.log")).unwrap();
@@ -172,7 +172,7 @@ fn failed_sync_of_a_log_is_taken_back_or_said_to_be_unknown() {
     }
 }
 
-/// A file that is deleted while it is written has its name before that, and not after it.
+/// The file is deleted during a write: the name check passes before the deletion, and fails after it.
 #[test]
 fn file_deleted_while_it_is_written_confirms_nothing() {
     const TEST: &str = "syncs::file_deleted_while_it_is_written_confirms_nothing";

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tokenizer_is_refused_by_name() {
+    fn invalid_tokenizer_is_refused_by_name() {
         for json in ["", "{}", "[]", "{\"model\":{}}", "{\"model\":{\"type\":\"Magic\"}}"] {
             assert!(error(json).starts_with("t/tokenizer.json: "), "{}", error(json));
         }

@@ -77,7 +77,7 @@ pub(super) fn of_any(byte: u8) -> Option<Class> {
 
 /// Returns the class of a character by its code point.
 #[inline]
-pub(super) fn of(point: u32) -> Class {
+pub(super) fn class_of_char(point: u32) -> Class {
     let point = point as usize;
     let page = 2 * (point / PAGE);
     let place = usize::from(u16::from_le_bytes([TABLE[page], TABLE[page + 1]]));
@@ -115,15 +115,18 @@ mod tests {
             }
         }
         for c in '\0'..=char::MAX {
-            assert_eq!(of(c.into()), all[c as usize], "{c:?}");
+            assert_eq!(class_of_char(c.into()), all[c as usize], "{c:?}");
             if c.is_ascii() {
-                assert_eq!((of_ascii(c as u8), of_any(c as u8)), (of(c.into()), Some(of(c.into()))));
+                assert_eq!(
+                    (of_ascii(c as u8), of_any(c as u8)),
+                    (class_of_char(c.into()), Some(class_of_char(c.into())))
+                );
             }
         }
         for (c, class) in [('A', Upper), ('z', Lower), ('中', Letter), ('7', Number), ('\u{301}', Mark)] {
-            assert_eq!(of(c.into()), class);
+            assert_eq!(class_of_char(c.into()), class);
         }
-        let others = [' ', '\u{85}', '\u{a0}', '\n', '\'', '\0'].map(|c| of(c.into()));
+        let others = [' ', '\u{85}', '\u{a0}', '\n', '\'', '\0'].map(|c| class_of_char(c.into()));
         assert_eq!(others, [Blank, Blank, Blank, Newline, Other, Other]);
         assert!(TABLE.len() < 100_000, "{}", TABLE.len());
     }

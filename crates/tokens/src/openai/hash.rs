@@ -40,7 +40,7 @@ pub(super) fn of_short(word: u64, length: usize) -> u64 {
 }
 
 /// Hashes a text of any length.
-pub(super) fn of(bytes: &[u8]) -> u64 {
+pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     if bytes.len() <= SHORT {
         return of_short(word(bytes) as u64, bytes.len());
     }

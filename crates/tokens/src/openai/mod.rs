@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_the_published_ones() {
+    fn counts_equal_the_published_ones() {
         // The expected counts come from the examples in the cookbook of `OpenAI`.
         assert_eq!(Encoding::O200k.count("tiktoken is great!"), 6);
         assert_eq!(Encoding::Cl100k.count("tiktoken is great!"), 6);

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_what_was_counted() {
+    fn remembered_count_equals_fresh_count() {
         let text: Vec<u8> =
             (0..100_000u32).map(|n| b"etaoin s"[(n.wrapping_mul(2_654_435_761) >> 29) as usize]).collect();
         let (mut recent, mut forgetful) =

@@ -66,7 +66,7 @@ impl Key {
         let first = first_word(text, from, length);
         let hash = match length {
             ..hash::STEP => hash::finish(0, first, length),
-            _ => hash::of(&text[from..from + length]),
+            _ => hash::hash_bytes(&text[from..from + length]),
         };
         Self { hash, first, length }
     }
@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_token_is_found_and_is_one() {
+    fn every_token_is_found_as_one_token() {
         for (encoding, tokens) in
             [(Encoding::O200k, tiktoken_rs::o200k_base()), (Encoding::Cl100k, tiktoken_rs::cl100k_base())]
         {

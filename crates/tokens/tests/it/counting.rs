@@ -1,4 +1,5 @@
-//! Counts against proven bounds (rules N1, N2, N4, N5). What compares them with other crates is in `compare`.
+//! Counts compared with proven bounds (rules N1, N2, N4, N5). The comparisons with other crates are in
+//! `benches/tests`.
 
 use crate::support::{
     corpus::{every_text, full},
@@ -8,13 +9,13 @@ use context_window::{TokenCounter, tokens::Certainty};
 use proptest::prelude::*;
 use std::path::Path;
 
-/// Every counter there is.
+/// Returns every available counter.
 fn counters() -> Vec<TokenCounter> {
     let named = TokenCounter::NAMES.iter().map(|name| TokenCounter::named(name).unwrap());
     named.chain([TokenCounter::huggingface(tokenizers::small()).unwrap()]).collect()
 }
 
-/// Counting up to a limit says what counting says, on both sides of the limit.
+/// Checks that counting up to a limit agrees with counting, on both sides of the limit.
 fn check_limits(counter: &TokenCounter, text: &str, limits: impl Iterator<Item = u64>) {
     let whole = counter.count(text).unwrap();
     for limit in limits {
@@ -57,7 +58,7 @@ fn a_prefix_fits_and_a_word_more_would_not() {
                 if limit >= whole {
                     assert_eq!(prefix.len(), text.len(), "{} on {kind}", counter.name());
                 } else {
-                    // A token covers 128 bytes at most; what is left of the last word is less.
+                    // A token covers at most 128 bytes, so the incomplete last word has fewer.
                     let more = text.ceil_char_boundary((prefix.len() + 400).min(text.len()));
                     let n = counter.count(&text[..more]).unwrap().tokens;
                     assert!(n > limit, "{} on {kind}: {n} within {limit}", counter.name());
@@ -77,7 +78,7 @@ fn an_upper_bound_never_counts_too_little() {
         assert_eq!(bound.certainty, Certainty::UpperBound);
         for counter in &exact {
             let n = counter.count(&text).unwrap().tokens;
-            // The small tokenizer composes characters first: Unicode lets that grow a text threefold.
+            // The small tokenizer composes characters first, which in Unicode may grow a text threefold.
             let grown = if counter.name().starts_with("small") { 3 * bound.tokens } else { bound.tokens };
             assert!(n <= grown, "{n} of {} for {} bytes of {kind}", counter.name(), bound.tokens);
         }
@@ -85,7 +86,7 @@ fn an_upper_bound_never_counts_too_little() {
 }
 
 #[test]
-fn what_is_no_tokenizer_is_refused_and_named() {
+fn invalid_tokenizer_file_is_refused_and_named() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-tokenizers");
     std::fs::create_dir_all(&folder).unwrap();
     let json = std::fs::read_to_string(tokenizers::small().join("tokenizer.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Counts, compared with those of the tokenizers themselves.
+//! Counts compared with those of the tokenizers themselves.
 #![allow(
     clippy::pedantic,
     clippy::unwrap_used,

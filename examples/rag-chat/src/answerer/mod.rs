@@ -1,4 +1,4 @@
-//! Who answers: a model of a provider, or the built-in one that quotes.
+//! The source of answers: a model of a provider, or the built-in one that quotes documents.
 
 pub mod offline;
 pub mod remote;
@@ -9,33 +9,34 @@ use context_window::{
 };
 use remote::Remote;
 
-/// Who answers.
+/// The source of answers.
 #[derive(Debug, Clone)]
 pub enum Answerer {
-    /// Quotes the passages of the prompt that have most in common with the question. No model, no network.
+    /// Quotes the passages of the prompt with the most words in common with the question. Needs no model and
+    /// no network.
     Offline,
     /// Asks a model.
     Remote(Remote),
 }
 
-/// A piece of a reply on its way.
+/// A streamed part of a reply.
 #[derive(Debug, Clone)]
 pub enum Piece {
     Text(String),
-    /// What the model thinks before it answers.
+    /// Reasoning before the answer.
     Thought(String),
 }
 
-/// A whole reply: with what was thought, what it cost and why it ended.
+/// A complete reply, with its reasoning, usage and stop reason.
 pub type Reply = (Message, ReplyReport);
 
-/// What is sent: a plan as its provider takes it, and what the offline answerer reads of it.
+/// A request: the plan in its provider's format, and the data that the offline answerer reads from it.
 #[derive(Debug, Clone)]
 pub struct Prompt {
     pub body: serde_json::Value,
     pub headers: Vec<(String, String)>,
     pub wire_format: WireFormat,
-    /// The longest reply, in tokens.
+    /// The maximum length of the reply, in tokens.
     pub max_tokens: u64,
     pub question: String,
     /// The documents that the plan includes.
@@ -43,10 +44,10 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    pub fn of(plan: &ContextPlan, question: String, mut documents: Vec<RagItem>) -> Self {
+    pub fn from_plan(plan: &ContextPlan, question: String, mut documents: Vec<RagItem>) -> Self {
         let included = plan.included.iter().filter(|item| item.kind == ItemKind::Document);
         documents.retain(|document| included.clone().any(|item| item.id == *document.id()));
-        // Anthropic caches up to marks only; elsewhere none is needed.
+        // Anthropic caches only up to marks; other providers need none.
         let body = match plan.wire_format {
             WireFormat::Anthropic => render::anthropic(plan).with_breakpoints(CacheLife::FiveMinutes),
             other => render::body(plan, other),
@@ -63,8 +64,8 @@ impl Prompt {
 }
 
 impl Answerer {
-    /// Answers a prompt; `say` hears the pieces as they come. An error is what the provider or the network says, and what to do
-    /// about it; none has a key in it.
+    /// Answers a prompt and passes the parts to `say` as they arrive. Returns an error with the message of
+    /// the provider or network, and advice. No error contains a key.
     pub async fn answer(&self, prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Result<Reply, String> {
         match self {
             Self::Offline => Ok(offline::answer(prompt, say).await),

@@ -1,4 +1,5 @@
-//! The answerer that needs neither a key nor a server: it quotes the passages that have most in common with the question.
+//! The answerer without key or server: it quotes the passages with the most words in common with the
+//! question.
 
 use super::{Piece, Prompt, Reply};
 use context_window::usage::StopReason;
@@ -6,17 +7,17 @@ use context_window::{Message, RagItem};
 use std::{collections::BTreeSet, time::Duration};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Passages that are quoted at most.
+/// Maximum number of quoted passages.
 const QUOTES: usize = 3;
-/// Words of a quote at most.
+/// Maximum number of words in a quote.
 const WORDS: usize = 60;
-/// Words that say nothing of what is asked for.
+/// Words without information about the question's subject.
 const COMMON: &str = "a about an and any are as at be by can do does for from had has have how i if in into is it its me my no not of on or \
     our so than that the their them then there these they this to was we were what when where which who why will with would you your";
 
 pub(super) async fn answer(prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Reply {
     let text = quotes(&prompt.question, &prompt.documents);
-    // A little at a time, as a model would, so that a reply can be watched and stopped.
+    // Sends a word at a time like a model, so that a reply can be watched and stopped.
     for word in text.split_inclusive(' ') {
         say(Piece::Text(word.to_owned()));
         tokio::time::sleep(Duration::from_millis(4)).await;
@@ -24,17 +25,17 @@ pub(super) async fn answer(prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Rep
     (Message::assistant(text), StopReason::Done.into())
 }
 
-/// The best passages of the documents as quotes, each with its source.
+/// Returns the best passages of the documents as quotes, each with its source.
 #[must_use]
 pub fn quotes(question: &str, documents: &[RagItem]) -> String {
-    // A word that few of the documents have says more.
+    // A word in few documents has more weight.
     let texts: Vec<BTreeSet<String>> = documents.iter().map(|document| words(document.text())).collect();
     let weight = |word: &String| 1 + texts.iter().filter(|text| !text.contains(word)).count();
     let asked = words(question);
     let mut passages: Vec<(usize, usize, &RagItem, &str)> = Vec::new();
     for (rank, document) in documents.iter().enumerate() {
         for passage in parts(document.text()) {
-            // A row of a table says less than a sentence with the same words.
+            // A table row is less informative than a sentence with the same words.
             let common: usize = words(passage).intersection(&asked).map(weight).sum();
             let common = if passage.starts_with('|') { common.div_ceil(2) } else { common };
             if common > 0 && passage.split_whitespace().nth(1).is_some() {
@@ -42,7 +43,7 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
             }
         }
     }
-    // Most words in common first; then the better document.
+    // The passage with most common words comes first, then the one of the better document.
     passages.sort_by_key(|(common, rank, ..)| (usize::MAX - common, *rank));
     passages.dedup_by_key(|(.., passage)| *passage);
     if passages.is_empty() {
@@ -51,7 +52,7 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     passages.truncate(QUOTES);
     let quoted: BTreeSet<String> = passages.iter().flat_map(|(.., passage)| words(passage)).collect();
     let shared: Vec<&str> = asked.intersection(&quoted).map(String::as_str).collect();
-    // A word by chance is no answer: half of what is asked for has to be there.
+    // A word in common may be chance: half of the question's words have to be present.
     let doubt = if 2 * shared.len() < asked.len() {
         let shared = shared.join(", ");
         format!("No document answers this. Of the words of the question, these passages have: {shared}.\n\n")
@@ -66,10 +67,10 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     doubt + &passages.iter().map(quote).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The paragraphs, list items and rows of tables of a document; no code, no headings.
+/// Returns the paragraphs, list items and table rows of a document, without code and headings.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let text = text.strip_prefix('[').and_then(|rest| rest.split_once("]\n")).map_or(text, |(_, text)| text);
-    // Every second part stands between fences.
+    // Every second part is code between delimiters.
     let paragraphs = text.split("```").step_by(2).flat_map(|text| text.split("\n\n"));
     let parts = paragraphs
         .flat_map(|part| part.trim().split(if part.trim().starts_with('|') { "\n" } else { "\n- " }));
@@ -78,7 +79,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.starts_with(['#', '[']) && !part.contains('│') && !part.starts_with("| --"))
 }
 
-/// Words as they are compared: in small letters, without common ones, a plural as its singular.
+/// Returns the words for comparison: in lower case, without common ones, a plural as its singular.
 fn words(text: &str) -> BTreeSet<String> {
     let small = text.to_lowercase();
     let words = small.unicode_words().filter(|word| !COMMON.split_whitespace().any(|common| common == *word));

@@ -1,5 +1,6 @@
-//! A model behind HTTP. The crate `genai` connects, streams and reads; what is sent is the plan as `context_window::render`
-//! writes it, byte for byte: messages, cache marks, and reasoning with its signatures.
+//! A model behind HTTP. The crate `genai` connects, streams and reads. The body is the plan as
+//! `context_window::render` writes it, byte for byte: messages, cache marks, and reasoning with its
+//! signatures.
 
 use super::{Piece, Prompt, Reply};
 use context_window::message::Reasoning;
@@ -15,14 +16,14 @@ use genai::{Client, Error, ModelIden, ServiceTarget};
 use serde_json::Value;
 use std::{fmt, time::Duration};
 
-/// How long a server may be silent, before its answer and within it.
+/// Maximum time without data from the server, before and during its answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The longest reply, in bytes of its text and of what the model thinks: several times what any model may send, so that a server
-/// which never ends fills no memory.
+/// Maximum length of a reply, in bytes of text and reasoning. It is several times the size of any model's
+/// reply, so that an endless stream cannot fill the memory.
 pub const LONGEST: usize = 4_194_304;
 
-/// A stream that ended too early.
+/// The error text of a stream that ended too early.
 const CUT: &str = "the connection was cut before the reply was whole";
 
 /// A model of a provider.
@@ -30,12 +31,12 @@ const CUT: &str = "the connection was cut before the reply was whole";
 pub struct Remote {
     pub model: String,
     pub wire_format: WireFormat,
-    /// What stands before `chat/completions`, `messages` or `models/`.
+    /// The part of the URL before `chat/completions`, `messages` or `models/`.
     pub url: String,
     pub key: Option<String>,
-    /// The variable that a key is taken from.
+    /// The environment variable that holds the key.
     pub key_name: &'static str,
-    /// How much the model is to think, where it can: `low`, `medium`, `high`.
+    /// The reasoning effort, if the model supports it: `low`, `medium`, `high`.
     pub effort: Option<String>,
 }
 
@@ -46,7 +47,7 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// The same model as a maker of summaries.
+    /// Returns the same model as a summariser.
     pub fn summariser(&self) -> Summariser {
         let summariser = match self.wire_format {
             WireFormat::Anthropic => Summariser::anthropic(&self.model).with_url(&self.url),
@@ -73,9 +74,9 @@ impl Remote {
             auth: AuthData::from_single(self.key.clone().unwrap_or_else(|| "none".into())),
             model: ModelIden::new(adapter, self.model.as_str()),
         };
-        // `genai` wants a message; the body of the plan takes its place.
+        // `genai` requires a message; the body of the plan replaces it.
         let request = ChatRequest::from_user(prompt.question.as_str());
-        // A redirect would take the key and the prompt to another server.
+        // A redirect would send the key and the prompt to another server.
         drop(rustls::crypto::ring::default_provider().install_default());
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         let client = Client::builder().with_reqwest(http.map_err(|error| error.to_string())?).build();
@@ -108,7 +109,7 @@ impl Remote {
 
     fn options(&self, prompt: &Prompt) -> ChatOptions {
         let effort = self.effort.as_deref().and_then(ReasoningEffort::from_keyword);
-        // An effort that is a number keeps `genai` from reading one off the end of a model's name.
+        // A numeric effort prevents `genai` from parsing one from the end of a model's name.
         let unset = (self.wire_format == WireFormat::OpenAiChat).then_some(ReasoningEffort::Budget(0));
         let options = ChatOptions::default()
             .with_max_tokens(u32::try_from(prompt.max_tokens).unwrap_or(u32::MAX))
@@ -136,7 +137,7 @@ impl Remote {
         (self.thoughts(end).into_iter().fold(Message::assistant(text), Message::with_reasoning), report)
     }
 
-    /// What the model thought, with the seals by which it knows its own thoughts again.
+    /// Returns the reasoning of a reply with its signatures, which the model needs to accept it again.
     fn thoughts(&self, end: &StreamEnd) -> Vec<Reasoning> {
         if !matches!(self.wire_format, WireFormat::Anthropic | WireFormat::Gemini) {
             return end.captured_reasoning_content.as_deref().map(Reasoning::text).into_iter().collect();
@@ -149,7 +150,7 @@ impl Remote {
                 ContentPart::ReasoningContent(text) => {
                     thoughts.last_mut().into_iter().for_each(|thought| thought.text.clone_from(text));
                 }
-                // A thought that is not shown at all.
+                // Reasoning whose text is hidden.
                 ContentPart::Custom(part) => {
                     let data = part.data.get("data").and_then(Value::as_str);
                     thoughts.extend(data.map(|data| sealed("", data).into_redacted()));
@@ -160,7 +161,7 @@ impl Remote {
         thoughts
     }
 
-    /// An error in words, with what to do; never a key. `text` is what came of the reply.
+    /// Returns an error text with advice and without a key. `text` is the received part of the reply.
     fn failure(&self, error: &Error, text: &str) -> String {
         let (status, said) =
             status(error).map_or_else(|| (0, cause(error)), |(status, body)| (status, message(&body)));
@@ -178,7 +179,7 @@ impl Remote {
     }
 }
 
-/// The bytes that an event of a stream brings.
+/// Returns the number of bytes in a stream event.
 fn size(event: &ChatStreamEvent) -> usize {
     match event {
         ChatStreamEvent::Chunk(chunk)
@@ -189,7 +190,7 @@ fn size(event: &ChatStreamEvent) -> usize {
     }
 }
 
-/// The status and the body of an answer that is none; 200 where an error stands in the stream.
+/// Returns the status and body of an error response. The status is 200 if the error is in the stream.
 fn status(error: &Error) -> Option<(u16, String)> {
     match error {
         Error::HttpError { status, body, .. } => Some((status.as_u16(), body.clone())),
@@ -199,7 +200,7 @@ fn status(error: &Error) -> Option<(u16, String)> {
     }
 }
 
-/// What a provider says of an error: of its JSON, or its first words.
+/// Returns a provider's error message from its JSON, or the first words of the body.
 fn message(body: &str) -> String {
     let json: Option<Value> = serde_json::from_str(body).ok();
     let at = ["/error/message", "/message", "/error", "/0/error/message"];
@@ -207,7 +208,7 @@ fn message(body: &str) -> String {
     said.unwrap_or(body).chars().take(300).collect()
 }
 
-/// The innermost cause of an error: those around it repeat the URL.
+/// Returns the innermost cause of an error, because the outer ones repeat the URL.
 fn cause(error: &Error) -> String {
     let mut next: &(dyn std::error::Error + 'static) = error;
     if let Error::WebStream { error, .. } = error {

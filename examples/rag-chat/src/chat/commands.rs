@@ -1,4 +1,4 @@
-//! What the commands do.
+//! The commands of the chat.
 
 use super::{Chat, Turn};
 use crate::command::{self, Line};
@@ -15,11 +15,11 @@ use context_window_store::ListOptions;
 use context_window_store::save_whole;
 use std::path::Path;
 
-/// What a command says, or why it did nothing.
+/// The message of a command, or the reason why it did nothing.
 type Said = Result<String>;
 
 impl Chat {
-    /// Does what a line asks for; false where the chat is to end.
+    /// Runs a line of input. Returns false if the chat should end.
     pub fn enter(&mut self, line: &str) -> bool {
         if self.preview.is_some()
             && let answer @ ("y" | "yes" | "n" | "no") = line.trim().to_lowercase().as_str()
@@ -43,7 +43,7 @@ impl Chat {
     }
 
     fn perform(&mut self, name: &str, rest: &str) -> Said {
-        // A reply is planned from the history, so that does not change before it is there.
+        // A reply is planned from the history, so the history does not change before the reply has arrived.
         let is_change =
             matches!(name, "fresh" | "undo") || matches!(name, "model" | "sessions") && !rest.is_empty();
         let waits = is_change || name == "compact";
@@ -68,7 +68,7 @@ impl Chat {
             self.stop_compacting();
         }
         match name {
-            // One that was only looked at is not kept.
+            // A session that was only viewed is not saved.
             "sessions" => self.replan(),
             _ => self.changed(),
         }
@@ -78,7 +78,7 @@ impl Chat {
         Ok(said)
     }
 
-    /// Stops what is on its way: a reply, otherwise a compaction.
+    /// Stops the running reply, otherwise the running compaction.
     pub fn interrupt(&mut self) {
         if matches!(self.turn, Turn::Idle) { self.stop_compacting() } else { self.stop() }
     }
@@ -90,14 +90,14 @@ impl Chat {
             self.log.pin_message(what, Priority::Normal)?;
             return Ok(format!("{what} is pinned."));
         }
-        // A note that is there already keeps its name, also one that was let go.
+        // An existing note keeps its name, and so does an expired one.
         let is_free = |id: &String| !self.pinned().contains(id) && self.log.ttl(id).is_none();
         let id = (1..).map(|number| format!("note-{number}")).find(is_free).unwrap_or_default();
         self.log.pin(PinnedItem::new(id.as_str(), what));
         Ok(format!("{id} is pinned. /ttl 3 lets it stay for three turns."))
     }
 
-    /// The ids of pinned messages and notes, the newest note last.
+    /// Returns the ids of pinned messages and notes, the newest note last.
     fn pinned(&self) -> Vec<String> {
         let messages = self.log.pins().map(|(id, _)| id.to_string());
         messages.chain(self.log.notes().map(|note| note.id().to_string())).collect()
@@ -118,7 +118,7 @@ impl Chat {
         Ok(format!("Turns that {id} stays: {turns}."))
     }
 
-    /// The id of the one row of the plan that ends so, such as `pins.md#3`; otherwise what was written.
+    /// Returns the id of the only row of the plan with this ending, such as `pins.md#3`; otherwise the input.
     fn whole_id(&self, end: &str) -> String {
         let (included, excluded) = (self.plan.included.iter(), self.plan.excluded.iter());
         let ids = included.map(|item| &item.id).chain(excluded.map(|item| &item.id));
@@ -273,7 +273,7 @@ impl Chat {
         Ok(self.saved.welcome(&self.log))
     }
 
-    /// What the user chose of a notice: about an expired pin, or one that does not fit.
+    /// Applies the user's action on a notice about an expired pin, or one that does not fit.
     pub fn answer(&mut self, action: &NoticeAction) {
         match action.apply(&mut self.log) {
             Ok(()) => self.say(format!("{}: {}.", action.id(), action.label())),
@@ -282,7 +282,7 @@ impl Chat {
         self.changed();
     }
 
-    /// What the user chose when the window is nearly full.
+    /// Applies the user's choice when the window is nearly full.
     pub fn make_room(&mut self, action: BannerAction) {
         self.enter(if action == BannerAction::StartFresh { "/fresh" } else { "/compact" });
     }

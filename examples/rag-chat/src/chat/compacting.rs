@@ -1,5 +1,5 @@
-//! Compaction beside the chat: a summary is asked for while the user goes on, and older messages are archived at once when it
-//! is there. Until then, and where it fails, the conversation is as it was.
+//! Compaction during the chat: a summary is requested while the user continues, and older messages are
+//! archived once it has arrived. Until then, and if it fails, the conversation is unchanged.
 
 use super::{Chat, Turn};
 use crate::answerer::{Answerer, remote::Remote};
@@ -9,17 +9,17 @@ use context_window::compaction::{Compaction, CompactionRequest, CompactionState}
 use context_window::config::CompactionStrategy;
 use context_window_report as report;
 
-/// A compaction on its way.
+/// A running compaction.
 pub(super) struct Compacting {
     number: u64,
     job: CompactionRequest,
     task: tokio::task::AbortHandle,
-    /// What came of it while a reply was on its way: it is taken in after the reply, which was planned without it.
+    /// The result that arrived during a reply. It is applied after the reply, which was planned without it.
     answer: Option<Result<String, String>>,
 }
 
 impl Chat {
-    /// Looks how full the window is after a reply, and begins a compaction that is due.
+    /// Checks the fill level of the window after a reply, and starts a compaction that is due.
     pub(super) fn watch(&mut self) {
         let usage = match self.manager.usage(&self.request()) {
             Ok(usage) => usage,
@@ -40,7 +40,7 @@ impl Chat {
         }
     }
 
-    /// What `/compact` would do; a yes does it.
+    /// Shows the effect of `/compact`, which an answer of yes then applies.
     pub(super) fn preview_compaction(&mut self) -> String {
         if self.compacting.is_some() {
             return "A compaction is on its way.".into();
@@ -69,7 +69,7 @@ impl Chat {
         said
     }
 
-    /// The model that makes the summary of a job; none where it is done without one.
+    /// Returns the model for the summary of a job, or `None` if the job needs no model.
     fn maker(&self, job: &CompactionRequest) -> Option<&Remote> {
         match &self.choice.answerer {
             Answerer::Remote(remote) if job.strategy() == CompactionStrategy::Summary => Some(remote),
@@ -77,7 +77,7 @@ impl Chat {
         }
     }
 
-    /// The answer to a preview.
+    /// Handles the answer to a preview.
     pub fn decide(&mut self, yes: bool) {
         match self.preview.take() {
             Some(job) if yes => self.compact(job),
@@ -108,7 +108,7 @@ impl Chat {
         }
     }
 
-    /// Swaps the archived messages for their summary, unless a reply is on its way.
+    /// Replaces the archived messages by their summary, unless a reply is running.
     pub(super) fn take_summary(&mut self) {
         if !matches!(self.turn, Turn::Idle) {
             return;
@@ -145,7 +145,7 @@ impl Chat {
         self.changed();
     }
 
-    /// Stops a compaction; the conversation is as it was.
+    /// Stops a compaction and leaves the conversation unchanged.
     pub(super) fn stop_compacting(&mut self) {
         if let Some(compacting) = self.compacting.take() {
             compacting.task.abort();

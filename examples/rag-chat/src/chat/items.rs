@@ -1,4 +1,4 @@
-//! What a key does to an item of the prompt: pins it, or leaves it out from now on.
+//! Actions of keys on an item of the prompt: pin it, or exclude it from now on.
 
 use super::Chat;
 use context_window::plan::PlannedItem;
@@ -7,7 +7,7 @@ use context_window_ratatui::WhatIf;
 use context_window_report as report;
 
 impl Chat {
-    /// Pins a message, or lets the pin of a message or note go. Returns a sentence about it, printable.
+    /// Pins a message, or removes the pin of a message or note. Returns a printable sentence about it.
     pub fn toggle_pin(&mut self, id: &ItemId, is_document: bool) -> String {
         let name = report::brief(id.as_str());
         let said = if is_document {
@@ -27,8 +27,8 @@ impl Chat {
         said
     }
 
-    /// Leaves an item out from now on: a document is not sent again, a message or note expires. Returns a sentence about it,
-    /// printable.
+    /// Excludes an item from now on: a document is not sent again, a message or note expires. Returns a
+    /// printable sentence about it.
     pub fn exclude(&mut self, id: &ItemId, is_document: bool) -> String {
         let name = report::brief(id.as_str());
         if is_document {
@@ -50,7 +50,7 @@ impl Chat {
         format!("{name} is left out from now on, {back} brings it back")
     }
 
-    /// Leaves a document out, or takes one that is left out in again. Returns whether it is left out now.
+    /// Excludes a document, or includes an excluded one again. Returns true if it is excluded now.
     pub(super) fn leave_document_out(&mut self, id: &str) -> bool {
         let is_out = !self.left_out.excluded().contains(&ItemId::from(id));
         self.left_out = std::mem::take(&mut self.left_out).with_excluded(id, is_out);
@@ -58,7 +58,7 @@ impl Chat {
     }
 }
 
-/// Returns the end of an id, by which `/drop` finds it; a short one is whole.
+/// Returns the end of an id, by which `/drop` finds it. A short id is returned whole.
 fn end(id: &ItemId) -> String {
     const SHOWN: usize = 60;
     let all = id.as_str();

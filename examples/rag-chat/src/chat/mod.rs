@@ -1,4 +1,5 @@
-//! A chat: the conversation, its plan, and what is going on. No terminal and no keys; events come in by [`Chat::handle`].
+//! A chat: the conversation, its plan, and the running work. It knows no terminal and no keys; events arrive
+//! through [`Chat::handle`].
 
 mod commands;
 mod compacting;
@@ -30,13 +31,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use turn::Sent;
 pub use turn::Turn;
 
-/// Documents to look up.
+/// A search for documents.
 struct Search {
     number: u64,
     question: String,
     /// The question before it.
     before: String,
-    /// The most documents.
+    /// Maximum number of documents.
     most: usize,
 }
 
@@ -46,39 +47,39 @@ pub struct Chat {
     tasks: Tasks,
     index: Arc<Mutex<Index>>,
     saved: Saved,
-    /// The models that sessions were asked to use; none where one question begins afresh.
+    /// The requested models of sessions; `None` if one question starts a new session.
     remembered: Option<Remembered>,
-    /// The model that was asked for by name; none where the environment chose.
+    /// The model requested by name; `None` if the environment chose.
     named: Option<String>,
     pub choice: Choice,
     manager: ContextWindowManager,
     pub log: Conversation,
     /// The documents of the newest question.
     pub documents: Vec<RagItem>,
-    /// Documents that `/drop` leaves out.
+    /// Documents that `/drop` excludes.
     left_out: WhatIf,
     /// The newest prompt; after a change, the next one with the same documents.
     pub plan: ContextPlan,
-    /// What the chat itself says, beside the conversation.
+    /// Messages of the chat itself, which are not part of the conversation.
     pub remarks: Vec<TranscriptRemark>,
     pub turn: Turn,
-    /// Whether the newest reply came to its end.
+    /// True if the newest reply is complete.
     pub is_whole: bool,
-    /// How many searches, requests and compactions were begun.
+    /// Number of started searches, requests and compactions.
     started: u64,
     compacting: Option<Compacting>,
-    /// A compaction that was shown and waits for a yes.
+    /// A compaction in preview that waits for the user's answer.
     pub preview: Option<CompactionRequest>,
-    /// The prompts that were sent last, the newest last: what `/diff` compares.
+    /// The last sent prompts, the newest last, which `/diff` compares.
     sent: Vec<Sent>,
-    /// What this run's replies cost, in billionths of a dollar.
+    /// The cost of this run's replies, in billionths of a dollar.
     spent: u64,
     pub indexing: Option<(usize, usize)>,
     pub indexed: Refreshed,
 }
 
 impl Chat {
-    /// Opens the session of a folder, whose index and conversations are kept in `data`, and begins to index it.
+    /// Opens the session of a folder, with index and conversations in `data`, and starts indexing.
     pub fn open(args: Args, data: &Path, environment: Environment, tasks: Tasks) -> Result<Self> {
         let name = args.session.as_deref().unwrap_or(if args.ask.is_some() { "asked" } else { "chat" });
         let is_afresh = args.ask.is_some() && args.session.is_none();
@@ -124,27 +125,27 @@ impl Chat {
         Ok(chat)
     }
 
-    /// The name of the session.
+    /// Returns the name of the session.
     pub fn session(&self) -> &str {
         &self.saved.id
     }
 
-    /// What the next prompt is planned from.
+    /// Returns the request for the next prompt.
     pub fn request(&self) -> PlanRequest<'_> {
         PlanRequest::new(&self.log).with_rag(self.kept_documents()).with_limits(limits(&self.args))
     }
 
-    /// The documents that `/drop` does not leave out.
+    /// Returns the documents that `/drop` does not exclude.
     fn kept_documents(&self) -> Vec<RagItem> {
         self.documents.iter().filter(|document| self.left_out.keeps_document(document)).cloned().collect()
     }
 
-    /// Why an item of the prompt is in or out.
+    /// Explains the inclusion or exclusion of an item of the prompt.
     pub fn why(&self, row: Decision<'_>) -> Result<RowExplanation, Error> {
         WhatIf::new().explain(&self.manager, &self.request(), row)
     }
 
-    /// Takes in what happened.
+    /// Handles an event.
     pub fn handle(&mut self, event: Event) {
         match event {
             Event::Terminal(_) => {}
@@ -154,22 +155,22 @@ impl Chat {
             Event::Piece(number, piece) if self.turn.is(number) => self.turn.hear(piece),
             Event::Replied(number, reply) if self.turn.is(number) => self.replied(reply),
             Event::Summarised(number, summary) => self.summarised(number, summary),
-            // Of what was stopped.
+            // Events of stopped work.
             Event::Found(..) | Event::Piece(..) | Event::Replied(..) => {}
         }
     }
 
-    /// Whether there is something that [`Chat::interrupt`] stops.
+    /// Returns true if there is work that [`Chat::interrupt`] can stop.
     pub fn can_stop(&self) -> bool {
         !matches!(self.turn, Turn::Idle) || self.compacting.is_some()
     }
 
-    /// Whether something goes on that will end with an event.
+    /// Returns true if work is running that will end with an event.
     pub fn is_busy(&self) -> bool {
         self.can_stop() || self.indexing.is_some()
     }
 
-    /// Stops what is on its way and saves once more; an error where something is not on disk.
+    /// Stops running work and saves once more. Returns an error if something is not on disk.
     pub fn close(mut self) -> Result<(), String> {
         self.stop();
         self.save();
@@ -177,7 +178,7 @@ impl Chat {
         if self.saved.is_behind { Err(error.into()) } else { Ok(()) }
     }
 
-    /// Reads what changed in the folder, beside the chat; then looks documents up.
+    /// Indexes changes of the folder in the background, then searches for documents.
     fn look_up(&self, search: Option<Search>) {
         let (index, tasks) = (self.index.clone(), self.tasks.clone());
         self.tasks.runtime.spawn_blocking(move || {
@@ -219,12 +220,12 @@ impl Chat {
         }
     }
 
-    /// Says something beside the conversation.
+    /// Shows a remark outside the conversation.
     pub fn say(&mut self, text: impl Into<String>) {
         self.remark(text.into(), false);
     }
 
-    /// Says that something went wrong.
+    /// Shows an error.
     pub fn fail(&mut self, text: impl Into<String>) {
         self.remark(text.into(), true);
     }
@@ -246,7 +247,7 @@ impl Chat {
         }
     }
 
-    /// Tells of events of the window that a user has to know.
+    /// Shows the events of the window that concern the user.
     fn tell(&mut self, events: Vec<ContextEvent>) {
         for event in events {
             let said = match event {
@@ -267,13 +268,14 @@ impl Chat {
     }
 }
 
-/// What came of work; a panic (over a file that a library cannot take) is an error as any other.
+/// Runs work and returns its result. A panic, such as over a file that a library cannot read, becomes an
+/// error.
 fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T, String> {
     let done = catch_unwind(AssertUnwindSafe(work));
     done.map_err(|_| "the index panicked".to_owned())?.map_err(|error| format!("{error:#}"))
 }
 
-/// The limits of `--context`: a quarter of it is for the reply, 4,096 tokens at most.
+/// Returns the limits for `--context`: a quarter of it is reserved for the reply, at most 4,096 tokens.
 fn limits(args: &Args) -> RequestLimits {
     let smaller = |tokens| {
         RequestLimits::new()
@@ -283,14 +285,14 @@ fn limits(args: &Args) -> RequestLimits {
     args.context.map_or_else(RequestLimits::new, smaller)
 }
 
-/// The planner of a model.
+/// Builds the planner of a model.
 fn manager(args: &Args, choice: &Choice, reasoning: ReasoningPolicy) -> Result<ContextWindowManager> {
     let mut config = match &args.config {
         Some(path) => Config::from_file(path)?,
         None => Config::default(),
     };
     if args.config.is_none() {
-        // Whoever chats decides what becomes of an expired pin.
+        // The user decides about an expired pin.
         config.ttl_policy = TtlPolicy::Ask;
     }
     if reasoning == ReasoningPolicy::Drop {

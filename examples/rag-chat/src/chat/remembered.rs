@@ -1,4 +1,4 @@
-//! The model of each session: a session goes on with the model that it was asked to use last.
+//! The model of each session: a session continues with the model last requested for it.
 
 use super::{Chat, manager};
 use crate::{models, private};
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The names of models by the ids of sessions, in a file beside the conversations. A session that nobody named a model for is not
-/// in it: the environment chooses, as at its beginning.
+/// Model names by session id, in a file next to the conversations. A session without a requested model is not
+/// in it: the environment chooses again, as at its start.
 pub(super) struct Remembered {
     path: PathBuf,
 }
@@ -31,7 +31,7 @@ impl Remembered {
     }
 
     fn write(&self, session: &str, model: &str) -> Result<()> {
-        // Two chats over one folder write to it.
+        // Two chats may write to one folder.
         let _lock = private::lock(&self.path.with_extension("lock"))?;
         let mut all = self.read()?;
         if all.insert(session.into(), model.into()).as_deref() != Some(model) {
@@ -42,7 +42,7 @@ impl Remembered {
 }
 
 impl Chat {
-    /// Takes another model, with a planner for it.
+    /// Changes to another model, with a planner for it.
     pub(super) fn change_model(&mut self, name: &str) -> Result<()> {
         let choice = models::choose(Some(name), &self.environment)?;
         self.manager = manager(&self.args, &choice, ReasoningPolicy::default())?;
@@ -51,7 +51,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Remembers the model that this session was asked to use.
+    /// Saves the model requested for this session.
     pub(super) fn remember_model(&mut self, name: &str) {
         self.named = Some(name.to_owned());
         let Some(remembered) = &self.remembered else { return };
@@ -61,7 +61,8 @@ impl Chat {
         }
     }
 
-    /// Goes on with the model that this session was asked to use last; another one, and a sentence why, if that cannot be had.
+    /// Continues with the model last requested for this session. If it is unavailable, another model is used,
+    /// with a remark.
     pub(super) fn resume_model(&mut self) {
         let Some(remembered) = &self.remembered else { return };
         let name = match remembered.read() {

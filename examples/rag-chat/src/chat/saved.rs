@@ -1,4 +1,5 @@
-//! The conversation on disk. What a save confirmed is there after a crash; two chats on one session never overwrite each other.
+//! The conversation on disk. Data confirmed by a save survives a crash, and two chats on one session never
+//! overwrite each other.
 
 use super::{Chat, turn::is_open};
 use anyhow::{Context, Result};
@@ -6,16 +7,16 @@ use context_window::{Conversation, Message, Role};
 use context_window_store::{Error, ErrorKind, SessionStore};
 use std::path::Path;
 
-/// What a new conversation begins with.
+/// The system text of a new conversation.
 const SYSTEM: &str = "You answer questions about a folder of documents. Answer from the documents in the prompt and name the id \
     of each that you use, as [guide.md#2]. Where they do not say, say so.";
 
-/// Where a conversation is kept.
+/// The stored session of a conversation.
 pub(super) struct Saved {
     pub(super) store: SessionStore,
     pub(super) id: String,
     revision: u64,
-    /// Whether something is not on disk.
+    /// True if something is not on disk.
     pub(super) is_behind: bool,
 }
 
@@ -28,7 +29,7 @@ impl Saved {
         Ok((saved, log))
     }
 
-    /// Goes to a session, which is begun where there is none.
+    /// Switches to a session, and creates it if it does not exist.
     pub(super) fn switch(&mut self, id: &str) -> Result<Conversation, Error> {
         let (mut log, revision) = self.store.load_or_new(id)?;
         (self.id, self.revision) = (id.into(), revision);
@@ -38,7 +39,7 @@ impl Saved {
         Ok(log)
     }
 
-    /// What is there already, for a greeting.
+    /// Returns a greeting with the state of the session.
     pub(super) fn welcome(&self, log: &Conversation) -> String {
         let questions = log.messages().iter().filter(|message| message.role() == Role::User).count();
         let open = if is_open(log) { "\nThe last question has no reply; /retry asks again." } else { "" };
@@ -48,7 +49,7 @@ impl Saved {
         }
     }
 
-    /// A session that is not taken, named after this one.
+    /// Returns an unused session id derived from this one.
     fn free_id(&mut self) -> Result<String, Error> {
         for number in 2u64.. {
             let id = format!("{}-{number}", self.id);
@@ -61,8 +62,9 @@ impl Saved {
 }
 
 impl Chat {
-    /// Writes what is new. Where another chat wrote to this session meanwhile and both cannot stand side by side, this chat goes on as a
-    /// session of its own, with all that it has; the other one keeps its own.
+    /// Writes new entries. If another chat changed this session in the meantime and the changes cannot be
+    /// merged, this chat continues as its own session with all its entries. The other chat keeps the old
+    /// session.
     pub(super) fn save(&mut self) {
         let saved = &mut self.saved;
         let mut said = None;

@@ -1,4 +1,4 @@
-//! One turn: a question, documents for it, a plan, a reply on its way, and the reply.
+//! One turn: a question, its documents, a plan, and the streamed reply.
 
 use super::{Chat, Search, limits, manager};
 use crate::answerer::{Piece, Prompt, Reply};
@@ -12,33 +12,34 @@ use context_window::{ContextPlan, ContextWindowManager, Conversation, Message, P
 use context_window_report as report;
 use tokio::task::AbortHandle;
 
-/// How often a prompt that is too long is made smaller.
+/// Maximum number of attempts to make a too long prompt smaller.
 const SMALLER: u32 = 4;
 
-/// What goes on.
+/// The running work.
 #[derive(Debug)]
 pub enum Turn {
     Idle,
-    /// Documents are looked up, under this number.
+    /// A search for documents with this number.
     Searching(u64),
     Answering(Box<Answering>),
 }
 
-/// A reply on its way.
+/// A reply in progress.
 #[derive(Debug)]
 pub struct Answering {
     number: u64,
     pub text: String,
     pub thought: String,
     plan: ContextPlan,
-    /// How often the plan was made smaller, and whether thoughts were left out of it after a refusal.
+    /// Number of times that the plan was made smaller.
     smaller: u32,
+    /// True if reasoning was dropped after a refusal.
     without_thoughts: bool,
     task: AbortHandle,
 }
 
 impl Turn {
-    /// Whether an event of this number belongs to what goes on, and not to what was stopped.
+    /// Returns true if an event with this number belongs to the running work, not to stopped work.
     pub(super) fn is(&self, number: u64) -> bool {
         match self {
             Self::Idle => false,
@@ -57,7 +58,7 @@ impl Turn {
     }
 }
 
-/// What a prompt that was sent was planned from.
+/// The inputs of the plan of a sent prompt.
 pub(super) struct Sent {
     pub(super) manager: ContextWindowManager,
     log: Conversation,
@@ -70,14 +71,14 @@ impl Sent {
     }
 }
 
-/// Whether the newest message that is still sent is a question, which has no reply then.
+/// Returns true if the newest active message is a user message, which then has no reply.
 pub(super) fn is_open(log: &Conversation) -> bool {
     let last = log.active().last();
     matches!(last, Some(HistoryRow::Message { message, .. }) if message.role() == Role::User)
 }
 
 impl Chat {
-    /// Takes a question in: it is in the conversation and on disk before anything is sent.
+    /// Adds a question to the conversation and saves it before anything is sent.
     pub fn ask(&mut self, question: &str) {
         if !matches!(self.turn, Turn::Idle) {
             return self.fail("A reply is on its way; Ctrl-C stops it.");
@@ -91,7 +92,7 @@ impl Chat {
         self.search();
     }
 
-    /// Asks the last question again, where it has no reply.
+    /// Asks the last question again if it has no reply.
     pub(super) fn retry(&mut self) {
         match self.turn {
             Turn::Idle if is_open(&self.log) => {
@@ -103,7 +104,7 @@ impl Chat {
         }
     }
 
-    /// The question that is `back` questions before the newest, of those that are still sent.
+    /// Returns the active question that is `back` questions before the newest.
     fn question(&self, back: usize) -> String {
         let questions = self.log.active().filter_map(|entry| match entry {
             HistoryRow::Message { message, .. } if message.role() == Role::User => Some(message.text()),
@@ -113,7 +114,7 @@ impl Chat {
         questions.iter().rev().nth(back).map_or_else(String::new, |text| (*text).to_owned())
     }
 
-    /// Looks documents up beside the chat: as many as the prompt has room for.
+    /// Searches documents in the background, as many as the prompt has room for.
     fn search(&mut self) {
         if self.saved.is_behind {
             return self.fail("The question is not on disk, so it is not sent; /retry tries again.");
@@ -145,7 +146,7 @@ impl Chat {
         self.take_summary();
     }
 
-    /// Sends a plan. One that does not fit is not sent: what would help is said instead.
+    /// Sends a plan. A plan that does not fit is not sent; the remedies are shown instead.
     fn send(&mut self, plan: ContextPlan, smaller: u32, without_thoughts: bool) {
         self.plan = plan.clone();
         if let Some(overflow) = &plan.overflow {
@@ -155,7 +156,7 @@ impl Chat {
                 .fail(format!("Nothing was sent: this does not fit: {conflict}. What would help: {help}."));
         }
         let documents = self.kept_documents();
-        let prompt = Prompt::of(&plan, self.question(0), documents.clone());
+        let prompt = Prompt::from_plan(&plan, self.question(0), documents.clone());
         self.sent.push(Sent { manager: self.manager.clone(), log: self.log.clone(), documents });
         if self.sent.len() > 2 {
             self.sent.remove(0);
@@ -189,9 +190,9 @@ impl Chat {
         self.take_summary();
     }
 
-    /// Refuses a reply without a text, and counts its cost: the question waits for `/retry`.
+    /// Rejects a reply without text and adds its cost. The question waits for `/retry`.
     fn refuse_empty(&mut self, mut answering: Answering, report: &ReplyReport) {
-        // Blanks are no text.
+        // Blanks do not count as text.
         answering.text.clear();
         self.spent += self.cost_of(report);
         let why = match report.stop {
@@ -204,7 +205,7 @@ impl Chat {
         self.refused(answering, format!("The reply is empty{why}"));
     }
 
-    /// A whole reply, or what came of one: into the conversation, and on disk.
+    /// Adds a complete or partial reply to the conversation, and saves it.
     fn commit(&mut self, plan: &ContextPlan, message: Message, report: ReplyReport) {
         self.spent += self.cost_of(&report);
         let committed = self.log.push_reply(plan, message, report);
@@ -219,7 +220,8 @@ impl Chat {
         report.usage.and_then(|usage| self.choice.model.usage_cost(usage, None)).unwrap_or_default()
     }
 
-    /// What can be done about a refusal is done; otherwise it is said, and nothing is lost.
+    /// Handles a refusal: retries with a smaller prompt or without reasoning if that can help, otherwise
+    /// shows the error. Nothing is lost.
     fn refused(&mut self, answering: Answering, failure: String) {
         let Answering { text, plan, smaller, without_thoughts, .. } = answering;
         let next = if !text.is_empty() {
@@ -232,7 +234,8 @@ impl Chat {
             ));
             Some((next.map_err(anyhow::Error::from), smaller + 1, without_thoughts))
         } else if is_reasoning_refusal(&failure) && !without_thoughts {
-            // From now on: it would refuse them with each prompt. The conversation keeps them.
+            // This lasts, because the provider would refuse the reasoning in each prompt. The conversation
+            // keeps it.
             let next = manager(&self.args, &self.choice, ReasoningPolicy::Drop).and_then(|manager| {
                 self.manager = manager;
                 Ok(self.manager.build_plan(&self.request())?)
@@ -251,7 +254,7 @@ impl Chat {
         self.keep(&plan, text);
     }
 
-    /// Stops the reply. What came of it stays.
+    /// Stops the reply and keeps its received part.
     pub(super) fn stop(&mut self) {
         match std::mem::replace(&mut self.turn, Turn::Idle) {
             Turn::Idle => {}
@@ -266,7 +269,7 @@ impl Chat {
         self.take_summary();
     }
 
-    /// The beginning of a reply is a message too; without one the question waits for `/retry`.
+    /// A partial reply becomes a message. Without any text the question waits for `/retry`.
     fn keep(&mut self, plan: &ContextPlan, text: String) {
         if text.trim().is_empty() {
             self.changed();

@@ -1,4 +1,4 @@
-//! What keys do.
+//! The handling of keys.
 
 use super::{Focus, Screen, line};
 use crate::chat::Chat;
@@ -6,11 +6,11 @@ use context_window_ratatui::{DetailState, FilterLineState, Move, Shown};
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-/// The most characters of a pasted text that a filter takes.
+/// Maximum number of pasted characters in a filter.
 const FILTER: usize = 200;
 
 impl Screen {
-    /// Does what a key asks for; false where the chat is to end.
+    /// Handles a key. Returns false if the chat should end.
     pub(super) fn press(&mut self, chat: &mut Chat, event: &Event) -> bool {
         let key = match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => key,
@@ -40,7 +40,7 @@ impl Screen {
         true
     }
 
-    /// Inserts a pasted text into the filter that is typed, or else into the line to write in.
+    /// Inserts a pasted text into the filter being typed, or else into the input line.
     fn paste(&mut self, chat: &Chat, text: &str) {
         match &mut self.filter {
             Some(filter) => {
@@ -55,7 +55,7 @@ impl Screen {
         }
     }
 
-    /// Stops what is on its way; with nothing on its way empties the line, then ends.
+    /// Stops running work. Without running work, clears the line first and then ends.
     fn interrupt(&mut self, chat: &mut Chat, was_ending: bool) -> bool {
         if chat.can_stop() {
             chat.interrupt();
@@ -69,7 +69,7 @@ impl Screen {
         true
     }
 
-    /// Goes to the next place that has something to do, or to the one before.
+    /// Moves the focus to the next or previous area that accepts actions.
     fn next_focus(&mut self, chat: &Chat, back: bool) {
         let mut order = [Focus::Line, Focus::Notices, Focus::Items, Focus::Banner];
         if back {
@@ -79,7 +79,7 @@ impl Screen {
         let next = order.iter().cycle().skip(at + 1).take(order.len()).find(|focus| self.has(**focus, chat));
         self.focus = next.copied().unwrap_or(Focus::Line);
         if self.focus == Focus::Notices && self.notices.action(&chat.plan).is_none() {
-            // What the user looked at before asks nothing.
+            // A notice that was only viewed before has no action.
             self.notice = None;
             self.select_notice(chat);
         }
@@ -114,7 +114,7 @@ impl Screen {
         true
     }
 
-    /// Shows a line that was sent before; after the last one, what was being written.
+    /// Shows an earlier input line; after the last one, the unsent draft.
     fn look_back(&mut self, at: usize) {
         let at = at.min(self.earlier.len());
         if at == self.looking_back {
@@ -178,7 +178,7 @@ impl Screen {
         }
     }
 
-    /// Pins the selected item or lets its pin go, or leaves the item out; says what came of it.
+    /// Pins or unpins the selected item, or excludes it, and shows the result.
     fn change_item(&mut self, chat: &mut Chat, is_pin: bool) {
         let Some(row) = self.list.row(&chat.plan) else { return };
         let (id, is_document) = (row.id().clone(), row.is_document());

@@ -1,17 +1,17 @@
-//! The line to write in, of several rows where a text with line breaks was pasted.
+//! The input line, which has several rows for a pasted text with line breaks.
 
 use context_window_report::grouped;
 use tui_input::Input;
 
-/// The longest text that a paste makes, in characters.
+/// Maximum length of the line after a paste, in characters.
 const LONGEST: usize = 20_000;
 
-/// Inserts a pasted text at the cursor: line breaks stay, tabs are four spaces, other control characters are one. Returns also a
-/// sentence if some of it had no room.
+/// Inserts a pasted text at the cursor. Line breaks stay, a tab becomes four spaces, another control
+/// character one. Also returns a sentence if a part of it had no room.
 pub(super) fn paste(input: &Input, text: &str) -> (Input, Option<String>) {
-    // A terminal sends a break as the key Enter would: "\r".
+    // A terminal sends a line break like the key Enter: "\r".
     let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\t', "    ");
-    // At once: letter by letter takes the square of its length.
+    // All at once, because inserting single letters takes quadratic time.
     let clean = |letter: char| if letter.is_control() && letter != '\n' { ' ' } else { letter };
     let mut line: Vec<char> = input.value().chars().collect();
     let (at, room) = (input.cursor().min(line.len()), LONGEST.saturating_sub(line.len()));
@@ -38,7 +38,7 @@ pub(super) fn place(input: &Input) -> (usize, String) {
     (row, before.rsplit('\n').next().unwrap_or_default().to_owned())
 }
 
-/// Moves the cursor to the row above or below; `None` if there is none.
+/// Moves the cursor to the row above or below. Returns `None` if there is none.
 pub(super) fn move_row(input: &Input, down: bool) -> Option<Input> {
     let rows: Vec<&str> = input.value().split('\n').collect();
     let (row, before) = place(input);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_that_is_cut_says_so() {
+    fn truncated_paste_is_reported() {
         let (input, cut) = paste(&Input::new("x".repeat(19_999)), "12");
         assert_eq!(input.value().len(), 20_000);
         assert!(cut.unwrap().starts_with("Pasted: 1 of 2 characters, a question has 20,000 at most"));

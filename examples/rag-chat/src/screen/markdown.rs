@@ -1,5 +1,5 @@
-//! The Markdown of an answer as lines in styles: headings, emphasis, code, lists, quotations, tables. Signs that only say how a text
-//! looks are gone; nothing that is written is.
+//! The Markdown of an answer as styled lines: headings, emphasis, code, lists, quotations, tables. Markup is
+//! removed, and all text is kept.
 
 use context_window_ratatui::Theme;
 use context_window_report as report;
@@ -9,11 +9,11 @@ use ratatui::text::{Line, Span};
 use std::mem::take;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Builds the lines of a text, each of at most so many columns.
+/// Builds the lines of a text, each of at most `columns` columns.
 #[must_use]
 pub fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
-    // A line such as "[guide.md#2]: yes" is a definition to Markdown, and would be shown nowhere.
+    // A line such as "[guide.md#2]: yes" is a definition in Markdown, which would not be shown.
     let definitions = parser.reference_definitions().iter().map(|(_, known)| known.span.clone());
     let mut definitions: Vec<_> = definitions.collect();
     definitions.sort_by_key(|span| span.start);
@@ -33,7 +33,7 @@ pub fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
 /// Text in one style.
 type Piece = (String, Style);
 
-/// What stands before the lines of an item or a quotation: before its first line, and before those after it.
+/// The prefix of an item or a quotation: of its first line, and of the lines after it.
 struct Prefix {
     first: Option<String>,
     rest: String,
@@ -43,16 +43,16 @@ struct Page {
     columns: usize,
     theme: Theme,
     lines: Vec<Line<'static>>,
-    /// The pieces of the paragraph that is read.
+    /// The pieces of the current paragraph.
     pieces: Vec<Piece>,
     styles: Vec<Style>,
     prefixes: Vec<Prefix>,
-    /// The number of the next item of each list around; none where it has no numbers.
+    /// The number of the next item of each enclosing list; `None` for lists without numbers.
     lists: Vec<Option<u64>>,
-    /// Whether an empty line comes before the next block.
+    /// True if an empty line comes before the next block.
     is_apart: bool,
     code: Option<String>,
-    /// The place in the pieces where a link began, and where it leads.
+    /// The start of each open link in the pieces, and its target.
     links: Vec<(usize, String)>,
     rows: Vec<Vec<Vec<Piece>>>,
 }
@@ -100,7 +100,7 @@ impl Page {
                     self.push(line, Style::new());
                 }
             }
-            // None of these are asked for.
+            // These extensions are not enabled.
             Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 self.push(&text, Style::new());
             }
@@ -213,7 +213,7 @@ impl Page {
         for line in code.trim_end_matches('\n').split('\n') {
             let line = report::shown(line.trim_end_matches('\r'));
             let mut rest = &*line;
-            // Broken at any letter: where spaces mean something, none is to be lost.
+            // Code is broken at any character, because its spaces are significant and have to stay.
             while width(rest) + 2 > self.room() {
                 let at = fitting(rest, self.room().saturating_sub(2));
                 self.emit(vec![("  ".into(), Style::new()), (rest[..at].to_owned(), style)]);
@@ -224,7 +224,7 @@ impl Page {
         self.is_apart = true;
     }
 
-    /// Says where a link leads, unless its text says that already.
+    /// Adds the target of a link, unless its text is the target.
     fn end_link(&mut self) {
         let Some((from, leads)) = self.links.pop() else { return };
         let text: String = self.pieces.iter().skip(from).map(|(text, _)| text.as_str()).collect();
@@ -233,7 +233,7 @@ impl Page {
         }
     }
 
-    /// The rows of a table, in columns where these have room.
+    /// Builds the rows of a table, in columns if there is room for them.
     fn end_table(&mut self) {
         let rows = take(&mut self.rows);
         let count = rows.iter().map(Vec::len).max().unwrap_or_default();
@@ -260,7 +260,7 @@ impl Page {
         self.is_apart = true;
     }
 
-    /// A definition of a link, as it is written.
+    /// Adds a link definition as written.
     fn definition(&mut self, text: &str) {
         self.flush();
         for line in text.lines() {
@@ -275,13 +275,13 @@ impl Page {
     }
 
     fn indent(&mut self, first: &str, rest: &str) {
-        // However deep it is, half of the columns are for the text.
+        // At any nesting depth, half of the columns are left for the text.
         let has_room = self.columns - self.room() + width(first) <= self.columns / 2;
         let (first, rest) = if has_room { (first, rest) } else { ("", "") };
         self.prefixes.push(Prefix { first: Some(first.into()), rest: rest.into() });
     }
 
-    /// Columns beside the prefixes.
+    /// Returns the columns left by the prefixes.
     fn room(&self) -> usize {
         self.columns - self.prefixes.iter().map(|prefix| width(&prefix.rest)).sum::<usize>()
     }
@@ -294,7 +294,7 @@ impl Page {
         if self.is_plain() { Style::new() } else { Style::new().fg(Color::Cyan) }
     }
 
-    /// Ends the paragraph that is read: its lines, broken between words.
+    /// Ends the current paragraph and breaks its lines between words.
     fn flush(&mut self) {
         let mut pieces = take(&mut self.pieces).into_iter().peekable();
         while pieces.peek().is_some() {
@@ -313,14 +313,14 @@ impl Page {
         let text: String = pieces.iter().map(|(text, _)| text.as_str()).collect();
         let mut at = 0;
         for line in report::wrapped(&text, self.room()) {
-            // Spaces at a break are gone.
+            // Spaces at a break are dropped.
             let from = at + text[at..].find(&line).unwrap_or_default();
             at = from + line.len();
             self.emit(between(pieces, from, at));
         }
     }
 
-    /// One line, with what stands before it.
+    /// Adds one line with its prefixes.
     fn emit(&mut self, pieces: Vec<Piece>) {
         if take(&mut self.is_apart) && !self.lines.is_empty() {
             let around = self.prefixes.iter().filter(|prefix| prefix.first.is_none());
@@ -337,7 +337,7 @@ impl Page {
     }
 }
 
-/// The pieces of a part of a text, which is all of them in a row.
+/// Returns the pieces of a part of the text that all pieces form together.
 fn between(pieces: &[Piece], from: usize, to: usize) -> Vec<Piece> {
     let mut start = 0;
     let cut = |(text, style): &Piece| {
@@ -349,12 +349,12 @@ fn between(pieces: &[Piece], from: usize, to: usize) -> Vec<Piece> {
     pieces.iter().filter_map(cut).collect()
 }
 
-/// The columns that a text takes.
+/// Returns the width of a text in columns.
 fn width(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// How much of a text fits into so many columns; one letter at least.
+/// Returns the bytes of a text that fit these columns, at least one character.
 fn fitting(text: &str, columns: usize) -> usize {
     let mut used = 0;
     let over = |(_, letter): &(usize, &str)| {

@@ -1,4 +1,4 @@
-//! The screen: the conversation, the prompt beside it, and a line to write in.
+//! The screen: the conversation, the prompt next to it, and an input line.
 
 mod keys;
 mod line;
@@ -20,10 +20,10 @@ use ratatui::crossterm::execute;
 use std::{io::stdout, panic, process::ExitCode, sync::mpsc::Receiver, thread, time::Duration};
 use tui_input::Input;
 
-/// How many turns an expired pin is kept by "keep".
+/// Turns that "keep" adds to an expired pin.
 const TURNS: u32 = 3;
 
-/// Where keys go.
+/// The area that receives keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Focus {
     Line,
@@ -34,38 +34,40 @@ enum Focus {
     Banner,
 }
 
-/// What the screen shows beside the chat itself, and where the user is in it.
+/// The state of the screen in addition to the chat: focus, selections and input.
 struct Screen {
     focus: Focus,
     input: Input,
-    /// Lines that were sent, the place in them while the user looks back, and the line that was being written then.
+    /// Earlier input lines.
     earlier: Vec<String>,
+    /// Position among the earlier lines.
     looking_back: usize,
+    /// The unsent line, while earlier ones are shown.
     draft: String,
-    /// What the last key did, where the conversation is not in sight.
+    /// The result of the last key, shown if the conversation is not visible.
     note: Option<String>,
     transcript: TranscriptState,
     list: ItemListState,
     filter: Option<FilterLineState>,
     detail: Option<DetailState>,
-    /// Why an item is in or out, for its id and a plan.
+    /// The explanation of an item, with the id and plan it belongs to.
     why: Option<((String, String), Result<RowExplanation, Error>)>,
     notices: NoticeListState,
-    /// The selected notice, by which it is known in the next plan.
+    /// The selected notice, by the data that identify it in the next plan.
     notice: Option<(NoticeCode, Vec<ItemId>)>,
     banner: BannerState,
     theme: Theme,
-    /// Ctrl-C was pressed with nothing to stop: once more ends.
+    /// True if Ctrl-C was pressed with nothing to stop; the next one ends the chat.
     is_ending: bool,
 }
 
-/// Draws until the user ends the chat. The terminal is given back whatever happens.
+/// Draws until the user ends the chat. The terminal is restored in every case.
 pub fn run(mut chat: Chat, events: &Receiver<Event>, tasks: Tasks) -> Result<ExitCode> {
     let mut terminal = ratatui::try_init().context("the terminal cannot be taken over")?;
     let hook = panic::take_hook();
     let main = thread::current().id();
     panic::set_hook(Box::new(move |panic| {
-        // A task that panics is an error for the chat, and the screen stays.
+        // A panic in a task is an error of the chat, and the screen stays.
         if thread::current().id() == main {
             let _ = execute!(stdout(), DisableBracketedPaste);
             hook(panic);
@@ -73,8 +75,8 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, tasks: Tasks) -> Result<Exi
     }));
     execute!(stdout(), EnableBracketedPaste)?;
     thread::spawn(move || {
-        // Asked again and again, not waited for: after a resize the drawing reads the cursor's place, and keys that come meanwhile
-        // wait in a queue which `read` alone does not look at before the next key.
+        // Polls instead of blocking: after a resize, drawing reads the cursor position, and keys that arrive
+        // meanwhile wait in a queue, which `read` alone does not check before the next key.
         while let Ok(is_there) = event::poll(Duration::from_millis(50)) {
             match is_there.then(event::read) {
                 Some(Ok(event)) => tasks.send(Event::Terminal(event)),
@@ -87,7 +89,7 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, tasks: Tasks) -> Result<Exi
     let result: Result<()> = (|| loop {
         terminal.draw(|frame| view::draw(frame, &chat, &mut screen))?;
         let Ok(first) = events.recv() else { return Ok(()) };
-        // What came meanwhile is taken in before the next picture.
+        // All pending events are handled before the next drawing.
         for event in std::iter::once(first).chain(events.try_iter()) {
             match event {
                 Event::Terminal(event) if !screen.press(&mut chat, &event) => return Ok(()),
@@ -130,7 +132,7 @@ impl Screen {
         screen
     }
 
-    /// Follows the plan after it changed.
+    /// Updates the screen after the plan changed.
     fn refresh(&mut self, chat: &Chat) {
         self.list.refresh_rows(&chat.plan, &ItemTexts::from_request(&chat.request()));
         if !self.has(self.focus, chat) {
@@ -139,7 +141,7 @@ impl Screen {
         self.select_notice(chat);
     }
 
-    /// Selects the notice that was selected in the plan before, or else the first that asks something.
+    /// Selects the notice that was selected in the last plan, or else the first with an action.
     fn select_notice(&mut self, chat: &Chat) {
         let notices = &chat.plan.notices;
         let known =
@@ -164,7 +166,7 @@ impl Screen {
         self.notice = at.checked_sub(above).and_then(|at| notices.get(at)).map(about);
     }
 
-    /// Whether a place has something to do.
+    /// Returns true if an area accepts actions.
     fn has(&self, focus: Focus, chat: &Chat) -> bool {
         match focus {
             Focus::Line | Focus::Items => true,
@@ -173,14 +175,14 @@ impl Screen {
         }
     }
 
-    /// Whether a notice has something to choose.
+    /// Returns true if a notice has actions.
     fn asks(&self, chat: &Chat) -> bool {
         let of = |notice| NoticeAction::for_notice(&chat.plan, notice, TURNS);
         chat.plan.notices.iter().any(|notice| !of(notice).is_empty())
     }
 }
 
-/// What a notice is known by from one plan to the next.
+/// Returns the data that identify a notice from one plan to the next.
 fn about(notice: &Notice) -> (NoticeCode, Vec<ItemId>) {
     (notice.code, notice.ids.clone())
 }

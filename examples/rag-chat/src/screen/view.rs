@@ -1,4 +1,4 @@
-//! The picture: what stands where.
+//! The layout of the screen.
 
 use super::{Focus, Screen, line, markdown};
 use crate::chat::{Chat, Turn};
@@ -14,16 +14,17 @@ use ratatui::widgets::{Block, BorderType, Borders, Paragraph, Wrap};
 
 /// The smallest screen, in columns and rows.
 const SMALLEST: (u16, u16) = (50, 16);
-/// From so many columns on the prompt stands beside the conversation; below, one of both is shown.
+/// Minimum width to show the prompt next to the conversation. On a narrower screen one of both is shown.
 const WIDE: u16 = 100;
-/// Rows of notices at most.
+/// Maximum number of notice rows.
 const NOTICES: u16 = 6;
-/// Rows of the line to write in at most.
+/// Maximum number of input rows.
 const WRITTEN: u16 = 6;
-/// Rows of the grid with its frame, the rows that the list needs below it, where the conversation stands beside both and where
-/// it does not, and the columns of grid and list beside each other.
+/// Rows of the grid with its frame.
 const GRID: u16 = PromptGrid::ROWS + 2;
+/// Rows that the list needs below the grid, with the conversation next to both and without it.
 const LIST: (u16, u16) = (4, 8);
+/// Minimum columns of grid and list side by side.
 const BESIDE: (u16, u16) = (44, 34);
 
 pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
@@ -36,7 +37,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
         return frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), area);
     }
     let notices = NoticeList::new(&chat.plan).with_theme(screen.theme);
-    // The line to write in comes first; a notice that finds no room is in the help line.
+    // The input line has priority. A notice without room is shown in the help line.
     let written = screen.input.value().matches('\n').count() + 1;
     let written = u16::try_from(written).unwrap_or(WRITTEN).min(WRITTEN).min(area.height - SMALLEST.1 + 1);
     let room = area.height - SMALLEST.1 + 4 - written;
@@ -86,7 +87,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
     frame.render_widget(said, help);
 }
 
-/// A frame; the one that keys go to is drawn thicker.
+/// Returns a frame, which is thicker for the focused area.
 fn framed(title: &str, has_focus: bool, screen: &Screen) -> Block<'static> {
     let block = Block::new().borders(Borders::ALL).title(title.to_owned());
     if has_focus { block.border_type(BorderType::Thick).title_style(screen.theme.heading) } else { block }
@@ -112,7 +113,7 @@ fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Scr
     frame.render_widget(block, area);
 }
 
-/// What is in the prompt: as a grid, above the items or beside them as there is room, and item by item.
+/// Draws the prompt as a grid, above the items or next to them if there is room, and as a list.
 fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
     let request = chat.request();
     let texts = ItemTexts::from_request(&request);
@@ -133,7 +134,7 @@ fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
         frame.render_widget(block, grid);
     }
     if let (Some(detail), Some(row)) = (&mut screen.detail, screen.list.row(&chat.plan)) {
-        // Explaining plans several times: once for each plan and item.
+        // An explanation makes several plans, so it is computed once for each plan and item.
         let of = (row.qualified_id(), chat.plan.fingerprint());
         if screen.why.as_ref().is_none_or(|(known, _)| *known != of) {
             screen.why = Some((of, chat.why(row)));
@@ -179,7 +180,7 @@ fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
     let block = framed(&title, screen.focus == Focus::Line, screen);
     let inner = block.inner(area);
     let (row, before) = line::place(&screen.input);
-    // The row of the cursor is in sight, and the cursor in it.
+    // The row of the cursor is visible, and so is the cursor in it.
     let top = (row + 1).saturating_sub(inner.height.into());
     let column = Line::raw(&before).width();
     let hidden = (column + 1).saturating_sub(inner.width.into());

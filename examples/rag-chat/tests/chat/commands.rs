@@ -1,4 +1,4 @@
-//! What the commands do.
+//! Tests of the commands.
 
 use crate::support::{Place, Run};
 use context_window::{IncludedReason, plan::NoticeCode};
@@ -51,7 +51,7 @@ fn pins_stay_expire_and_ask() {
 }
 
 #[test]
-fn items_are_pinned_and_left_out_by_their_rows() {
+fn items_are_pinned_and_excluded_by_their_rows() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?").enter("/pin Be brief.").enter("When are you open?");
@@ -107,7 +107,7 @@ fn a_document_that_was_dropped_is_not_sent_again() {
 }
 
 #[test]
-fn a_compaction_is_shown_done_and_taken_back() {
+fn compaction_is_previewed_applied_and_undone() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("/compact");
@@ -126,7 +126,7 @@ fn a_compaction_is_shown_done_and_taken_back() {
     );
     run.chat.decide(false);
     assert_eq!(run.chat.plan.fingerprint(), plan, "nothing changed");
-    // A word is an answer too, and no question.
+    // A word is accepted as an answer to the preview, and not as a question.
     run.enter("/compact").enter("No");
     assert_eq!((run.said(), run.texts().len()), ("Nothing was compacted.", whole.len()));
     run.enter("/compact").enter(" yes ");
@@ -137,7 +137,7 @@ fn a_compaction_is_shown_done_and_taken_back() {
     assert_eq!(run.chat.log.active().count(), whole.len(), "all of it is sent again");
     run.enter("/fresh");
     assert!(run.chat.plan.included.len() <= 2, "{:?}", run.chat.plan.included);
-    // A reply is asked for again: the question is the last that is still sent.
+    // A reply can be requested again: the question is the last active message.
     run.enter("/undo").enter("/undo m8").enter("/retry");
     assert_eq!(run.last(), whole.last().unwrap());
     assert_eq!(run.texts().len(), whole.len() + 1);
@@ -210,7 +210,7 @@ fn explanations_differences_costs_and_copies() {
 }
 
 #[test]
-fn sessions_are_listed_and_each_goes_on_where_it_was() {
+fn sessions_are_listed_and_resume_at_their_last_turn() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?");
@@ -225,10 +225,10 @@ fn sessions_are_listed_and_each_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_session_goes_on_with_the_model_that_it_had() {
+fn session_continues_with_its_model() {
     let place = Place::shop();
     let model = |run: &Run| run.chat.choice.model.name.clone();
-    // By the command line, by the command, and by another session that was begun meanwhile.
+    // Models set on the command line, by a command, and in another session started meanwhile.
     drop(Run::offline(&place, &["--model", "offline-4k"]));
     let mut run = Run::offline(&place, &[]);
     assert_eq!((model(&run).as_str(), run.chat.plan.limits.model_context_len), ("offline-4k", 4_096));
@@ -240,12 +240,12 @@ fn a_session_goes_on_with_the_model_that_it_had() {
     assert_eq!((model(&run).as_str(), run.chat.plan.limits.model_context_len), ("offline-2k", 2_048));
     run.enter("/sessions work");
     assert_eq!(model(&run), "offline-16k");
-    // A session that nobody named a model for is the environment's; so is one question.
+    // A session without a requested model uses that of the environment, and so does a single question.
     assert_eq!(model(&Run::offline(&place, &["--session", "new"])), "offline");
     assert_eq!(model(&Run::offline(&place, &["--ask", "x"])), "offline");
     assert_eq!(model(&Run::offline(&place, &["--model", "offline-1k"])), "offline-1k");
 
-    // A model that cannot be had any more, and a file that cannot be read.
+    // A model that is no longer available, and a file that cannot be read.
     let file = place.data.path().join("models.json");
     std::fs::write(&file, r#"{"chat": "gpt-5.4-mini"}"#).unwrap();
     let run = Run::offline(&place, &[]);

@@ -1,4 +1,4 @@
-//! The index on disk: what is read again, what is damaged, what cannot be read.
+//! The index on disk: changed, damaged and unreadable files.
 
 use crate::support::{Place, Run};
 use rag_chat::index::Index;
@@ -9,7 +9,7 @@ fn open(place: &Place) -> Index {
 }
 
 #[test]
-fn only_what_changed_is_read_again() {
+fn only_changed_files_are_read_again() {
     let place = Place::shop();
     let mut index = open(&place);
     let mut steps = Vec::new();
@@ -20,7 +20,7 @@ fn only_what_changed_is_read_again() {
     assert_eq!((again.files, again.chunks, again.read), (4, first.chunks, 0));
     drop(index);
 
-    // Line ends of Windows are line ends.
+    // Windows line ends are line ends.
     place.write("hours.md", b"# Hours\r\n\r\nThe shop is closed for the winter.");
     place.write("new.md", b"A new page about teapots.");
     fs::remove_file(place.folder.path().join("kettles.md")).unwrap();
@@ -38,7 +38,7 @@ fn only_what_changed_is_read_again() {
 }
 
 #[test]
-fn the_question_before_helps_where_a_question_goes_on_from_it() {
+fn previous_question_helps_retrieval_for_a_follow_up() {
     let place = Place::shop();
     let mut index = open(&place);
     index.refresh(|_, _| {}).unwrap();
@@ -47,7 +47,7 @@ fn the_question_before_helps_where_a_question_goes_on_from_it() {
     };
     assert!(ids("And how long?", "").is_empty());
     assert_eq!(ids("And how long?", "What about a refund?"), ["terms/refunds.md#1"]);
-    // It does not win over what is asked now.
+    // The previous question does not outweigh the current one.
     assert_eq!(ids("When are you open on Saturdays?", "What about a refund?"), ["hours.md#1"]);
 }
 
@@ -60,7 +60,7 @@ fn a_damaged_index_is_made_again() {
     let ends = |end: &'static str| {
         move |path: &std::path::PathBuf| path.extension().is_some_and(|found| found == end)
     };
-    // A byte of its words, a cut list of its files, nothing but garbage.
+    // A flipped byte in its terms, a truncated list of files, and random bytes.
     let damages: [&dyn Fn(); 3] = [
         &|| {
             let path = files().find(ends("term")).unwrap();
@@ -83,7 +83,7 @@ fn a_damaged_index_is_made_again() {
         assert_eq!((done.files, done.read), (4, 4));
         assert_eq!(index.search("whistles", "", 5).unwrap().len(), 1);
     }
-    // And so does the chat.
+    // The chat reports it too.
     fs::write(folder.join("meta.json"), b"{").unwrap();
     assert!(Run::offline(&place, &[]).has_said("The index was damaged"));
 }
@@ -114,23 +114,23 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
         said.contains("Files that could not be read: 1.\nbad.md: not UTF-8 at byte 3: expected text\n"),
         "{said}"
     );
-    // It is named again in the next run, though it is not tried again.
+    // The file is named again in the next run, although it is not tried again.
     drop(run);
     let mut run = Run::offline(&place, &[]);
     assert!(run.has_said("could not be read: 1.\nbad.md"), "{:?}", run.chat.remarks);
-    // Mended, it is read.
+    // After a repair it is read.
     place.write("bad.md", "A café in the shop sells teacakes.".as_bytes());
     run.enter("Who sells teacakes?");
     assert!(run.last().contains("A café in the shop sells teacakes."), "{}", run.last());
 }
 
 #[test]
-fn an_empty_folder_says_so_and_two_chats_index_one_folder() {
+fn empty_folder_is_reported_and_two_chats_index_one_folder() {
     let place = Place::with(&[]);
     let run = Run::offline(&place, &[]);
     assert!(run.has_said("There is no document in"), "{:?}", run.chat.remarks);
 
-    // Both begin on a folder without an index.
+    // Both start on a folder without an index.
     for _ in 0..10 {
         let place = Place::shop();
         std::thread::scope(|threads| {
@@ -144,7 +144,7 @@ fn an_empty_folder_says_so_and_two_chats_index_one_folder() {
 
     let place = Place::shop();
     let (mut one, mut two) = (open(&place), open(&place));
-    // The writer's lock is held while the first indexes.
+    // The writer's lock is held while the first one indexes.
     let done = one.refresh(|done, of| {
         if done < of {
             assert!(two.refresh(|_, _| {}).unwrap().is_busy);
@@ -155,10 +155,10 @@ fn an_empty_folder_says_so_and_two_chats_index_one_folder() {
     assert_eq!(two.search("whistles", "", 5).unwrap().len(), 1);
 }
 
-/// Index, conversations and their folders, under several umasks.
+/// Checks the index, the conversations and their folders under several umasks.
 #[cfg(unix)]
 #[test]
-fn index_and_conversations_are_their_owners_alone() {
+fn index_and_conversations_are_readable_by_their_owner_only() {
     use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
     fn check(folder: &Path, umask: &str) -> usize {
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! The chat without its screen: turns, refusals, compaction, sessions, the index.
+//! Tests of the chat without its screen: turns, refusals, compaction, sessions, the index.
 
 mod commands;
 mod index;

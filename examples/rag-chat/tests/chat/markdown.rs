@@ -4,7 +4,7 @@ use context_window_ratatui::Theme;
 use rag_chat::screen::markdown;
 use ratatui::style::Modifier;
 
-/// The lines of a text, and the words of each style.
+/// Returns the lines of a text, and the words of each style.
 fn drawn(text: &str, columns: usize) -> (Vec<String>, Vec<(String, Modifier)>) {
     let lines = markdown::lines(text, columns, Theme::plain());
     let spans = lines.iter().flat_map(|line| &line.spans);
@@ -55,7 +55,7 @@ fn no_written_word_is_lost() {
     ] {
         assert_eq!(drawn(text, 60).0.join("\n"), expected, "{text}");
     }
-    // Every word of a long page is there, in lines that fit, at any width.
+    // Every word of a long page is kept, in lines that fit, at any width.
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let page = page + &">".repeat(200) + " deep\n\n" + &"- x\n".repeat(3);
     for columns in [8, 20, 33, 80] {
@@ -71,7 +71,7 @@ fn no_written_word_is_lost() {
 }
 
 #[test]
-fn tables_have_columns_where_there_is_room() {
+fn tables_have_columns_if_there_is_room() {
     let table = "| thing | price |\n| --- | --- |\n| desk | 450 |\n| a lamp | 30 |";
     assert_eq!(drawn(table, 40).0, ["thing  │ price", "desk   │ 450", "a lamp │ 30"]);
     assert!(drawn(table, 9).0.len() > 3);

@@ -1,4 +1,4 @@
-//! Which model answers, where, and with which key.
+//! The choice of the model, its server and its key.
 
 use crate::support::environment;
 use rag_chat::{
@@ -37,13 +37,13 @@ fn the_environment_chooses_and_a_name_overrules_it() {
     ]);
     let chosen = remote(choose(None, &local).unwrap());
     assert_eq!((chosen.model.as_str(), chosen.url.as_str()), ("mine", "http://localhost:8000/v1"));
-    // The key of another provider is not sent there.
+    // The key of another provider is not sent to it.
     assert_eq!(chosen.key, None);
     assert!(!format!("{chosen:?}").contains("key"), "no key is printed");
 }
 
 #[test]
-fn what_cannot_be_asked_is_an_error_that_says_what_to_do() {
+fn unusable_model_is_an_error_with_advice() {
     for (name, expected) in [
         ("gpt-5.4-mini", "Set OPENAI_API_KEY"),
         ("anthropic/new", "Set ANTHROPIC_API_KEY"),

@@ -1,4 +1,4 @@
-//! Lines, chunks and quotes.
+//! Tests of input lines, chunks and quotes.
 
 use context_window::RagItem;
 use rag_chat::{
@@ -20,23 +20,24 @@ fn lines_are_questions_or_commands() {
 }
 
 #[test]
-fn a_chunk_knows_its_headings() {
+fn chunk_has_its_headings() {
     let words = "Words of it. ".repeat(60);
     let text = format!(
         "# Shop\n\n{words}\n\n## Hours\n\n```sh\n# no heading\n```\n\n{words}\n\n# Post\n\n{words}\n"
     );
-    let found: Vec<String> = chunks::of("a.md", &text).into_iter().map(|chunk| chunk.heading).collect();
+    let found: Vec<String> =
+        chunks::split_text("a.md", &text).into_iter().map(|chunk| chunk.heading).collect();
     assert_eq!(found.first().unwrap(), "Shop");
     assert!(found.contains(&"Shop > Hours".to_owned()), "{found:?}");
     assert_eq!(found.last().unwrap(), "Post");
 }
 
 #[test]
-fn nothing_is_lost_by_chunks_and_none_is_too_long() {
+fn chunks_lose_no_text_and_are_bounded() {
     let text = "One sentence follows another here. ".repeat(400) + &"x".repeat(5_000);
     let bare = |text: &str| text.chars().filter(|letter| !letter.is_whitespace()).collect::<String>();
     for path in ["a.txt", "a.md"] {
-        let chunks = chunks::of(path, &text);
+        let chunks = chunks::split_text(path, &text);
         assert!(chunks.iter().all(|chunk| chunk.text.chars().count() < 1_200));
         assert_eq!(chunks.iter().map(|chunk| bare(chunk.text)).collect::<String>(), bare(&text));
     }
@@ -73,7 +74,7 @@ fn a_question_that_no_document_answers_gets_no_document() {
         );
         assert_eq!(quotes(nonsense, &[]), said);
     }
-    // A word by chance is no answer, and the passage is shown with what it has.
+    // A word in common may be chance, so the passage is shown with its common words.
     assert_eq!(
         quotes("Which zorblax quimfle kettles fnord?", &documents),
         "No document answers this. Of the words of the question, these passages have: kettle.\n\n\

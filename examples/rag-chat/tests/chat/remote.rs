@@ -1,4 +1,4 @@
-//! The chat against a provider on loopback, in two wire formats.
+//! The chat with a provider on loopback, in two wire formats.
 
 use crate::{
     server::{Reply, Server, Wire},
@@ -26,12 +26,12 @@ fn run(place: &Place, server: &Server, wire: Wire, arguments: &[&str]) -> Run {
     Run::new(place, arguments, &asked_at(server, wire))
 }
 
-/// Bytes of the messages of the first request.
+/// Returns the bytes of the messages in the first request.
 fn text_of_messages(server: &Server) -> usize {
     server.asked()[0]["messages"].to_string().len()
 }
 
-/// All that a request says, as one text.
+/// Returns all texts of a request as one text.
 fn text_of(body: &Value) -> String {
     body["messages"].to_string() + &body["system"].to_string()
 }
@@ -56,7 +56,7 @@ fn a_reply_is_streamed_and_its_usage_fed_back() {
             "{wire:?}"
         );
         run.enter("And how much is postage?");
-        // Where the tokenizer is not the model's own, the next plan counts as the provider did.
+        // If the tokenizer is not the model's own, the next plan is calibrated by the provider's counts.
         let learnt = run.chat.plan.calibration.as_ref().map(|calibration| calibration.reports);
         assert_eq!(learnt, (wire == Wire::Anthropic).then_some(2));
         let asked = server.asked();
@@ -69,7 +69,7 @@ fn a_reply_is_streamed_and_its_usage_fed_back() {
 }
 
 #[test]
-fn what_is_sent_is_the_plan_and_nothing_else() {
+fn request_body_holds_only_the_plan() {
     let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes.", 0)]);
     let place = Place::shop();
     let mut run = run(&place, &server, Wire::OpenAi, &[]);
@@ -122,7 +122,7 @@ fn a_prompt_that_is_always_too_long_ends_with_an_error() {
 }
 
 #[test]
-fn thoughts_go_back_with_their_seals_and_a_refused_one_is_left_out() {
+fn signed_reasoning_is_sent_back_and_refused_reasoning_is_omitted() {
     let refusal = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.";
     let script = vec![
         Reply::Thought("Five days.", "seal-of-the-first-thought"),
@@ -139,7 +139,7 @@ fn thoughts_go_back_with_their_seals_and_a_refused_one_is_left_out() {
         server.asked().iter().map(|body| text_of(body).contains("seal-of-the-first-thought")).collect();
     assert_eq!(sealed, [false, true, true, false]);
     assert!(text_of(&server.asked()[1]).contains("The user wants to know."), "with the thought itself");
-    // What was refused once is not sent again.
+    // Refused reasoning is not sent again.
     run.enter("And on Saturdays?");
     assert_eq!(server.asked().len(), 5, "{:?}", run.chat.remarks);
     assert!(!text_of(&server.asked()[4]).contains("seal-of-the-first-thought"));
@@ -192,7 +192,7 @@ fn a_server_that_is_silent_can_be_stopped() {
 }
 
 #[test]
-fn errors_say_what_to_do_and_never_a_key() {
+fn errors_give_advice_and_never_a_key() {
     let echo = "Incorrect API key provided: sk-very-secret-0123456789";
     for (wire, reply, expected) in [
         (Wire::OpenAi, Reply::Error(401, echo), "does not take the key in OPENAI_API_KEY"),
@@ -219,7 +219,7 @@ fn errors_say_what_to_do_and_never_a_key() {
         run.enter("/retry");
         assert_eq!(run.last(), "Now.");
     }
-    // Nobody listens there any more.
+    // No server listens on this address any more.
     let away = { std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap() };
     let place = Place::shop();
     let url = format!("http://{away}/v1");
@@ -235,7 +235,7 @@ fn errors_say_what_to_do_and_never_a_key() {
 }
 
 #[test]
-fn a_summary_is_made_beside_the_chat() {
+fn summary_is_made_while_the_chat_continues() {
     let quick = || Reply::Words("Yes, we do, and gladly.", 0);
     let script = vec![
         quick(),
@@ -255,7 +255,7 @@ fn a_summary_is_made_beside_the_chat() {
     run.chat.enter("/compact");
     assert!(run.said().contains("In their place: a summary by gpt-4o-mini."), "{}", run.said());
     run.chat.decide(true);
-    // The chat goes on meanwhile. The summary is there long before the reply, and waits for it.
+    // The chat continues meanwhile. The summary arrives long before the reply, and waits for it.
     run.chat.ask("One more?");
     run.until(
         "some words",
@@ -274,14 +274,14 @@ fn a_summary_is_made_beside_the_chat() {
 }
 
 #[test]
-fn a_compaction_ends_where_the_history_it_was_made_from_does() {
+fn compaction_ends_with_the_history_it_was_requested_for() {
     let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes, we do, and gladly.", 0)]);
     let place = Place::shop();
     let mut run = run(&place, &server, Wire::OpenAi, &[]);
     for n in 0..5 {
         run.enter(&format!("Question {n} about kettles?"));
     }
-    // A command that fails changes nothing, and stops nothing.
+    // A failing command changes nothing and stops nothing.
     run.chat.enter("/compact");
     run.chat.decide(true);
     run.enter("/undo nothing");
@@ -297,7 +297,7 @@ fn a_compaction_ends_where_the_history_it_was_made_from_does() {
         assert!(!run.chat.can_stop(), "{command}");
         let summaries =
             run.chat.log.compactions().filter(|record| record.kind == CompactionKind::Summary).count();
-        // The one that was taken back, and no other.
+        // Only the undone compaction has a summary; the late one is not in the log.
         let known = usize::from(command != "/sessions other");
         assert_eq!(summaries, known, "{command}: a late summary changes nothing");
     }
@@ -323,7 +323,7 @@ fn a_smaller_model_begins_the_summary_that_its_window_needs() {
 }
 
 #[test]
-fn a_redirect_takes_no_key_elsewhere() {
+fn redirect_sends_no_key_to_another_server() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
         let thief = Server::start(wire, vec![Reply::Words("Thank you.", 0)]);
         let server = Server::start(wire, vec![Reply::Moved(thief.url.clone())]);
@@ -336,12 +336,12 @@ fn a_redirect_takes_no_key_elsewhere() {
 }
 
 #[test]
-fn where_no_summary_comes_a_digest_is_made() {
+fn missing_summary_is_replaced_by_a_digest() {
     let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes, we do, and gladly.", 0)]);
     let place = Place::shop();
     let gone = Server::start(Wire::OpenAi, vec![Reply::Words("x", 0)]).url;
     let environment: Environment = {
-        // Streams go to the server; after /model, summaries go nowhere.
+        // Streams go to the server. After /model, summary requests fail.
         let (first, nowhere) = (server.url.clone(), gone.replace("127.0.0.1", "127.0.0.2"));
         Arc::new(move |name| match name {
             "OPENAI_API_KEY" => Some(KEY.into()),
@@ -364,7 +364,7 @@ fn where_no_summary_comes_a_digest_is_made() {
 }
 
 #[test]
-fn a_reply_without_an_end_is_broken_off_and_the_first_of_it_stays() {
+fn endless_reply_is_stopped_and_its_beginning_kept() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
         let server = Server::start(wire, vec![Reply::Flood]);
         let place = Place::shop();
@@ -377,7 +377,7 @@ fn a_reply_without_an_end_is_broken_off_and_the_first_of_it_stays() {
                 assert!((4_000_000..=LONGEST).contains(&run.last().len()), "{}", run.last().len());
                 assert!(run.has_said("What came of the reply stays"));
             }
-            // Only thoughts came.
+            // Only reasoning arrived.
             Wire::Anthropic => assert_eq!(run.last(), "Say it again?"),
         }
     }

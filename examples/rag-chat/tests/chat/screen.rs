@@ -1,4 +1,4 @@
-//! The program in a real terminal, by tmux. Without tmux these tests say so and skip.
+//! The program in a real terminal, through tmux. Without tmux these tests report it and skip.
 
 use crate::{
     server::{Reply, Server, Wire},
@@ -17,7 +17,7 @@ use std::{
 
 use context_window_testing::tmux::Tmux;
 
-/// Variables with keys, by which the chat would ask a model.
+/// Environment variables that would select a model.
 const UNSET: [&str; 4] = ["NO_COLOR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"];
 
 /// A terminal for the program.
@@ -32,12 +32,12 @@ impl Deref for Terminal {
 }
 
 impl Terminal {
-    /// None, said loudly, where there is no tmux.
+    /// Opens a terminal. Returns `None` with a message if tmux is not installed.
     fn open(name: &str, size: (u16, u16)) -> Option<Self> {
         if !Tmux::is_here() {
             let reason = "tmux or /proc is not here, so the screen was not tried in a real terminal";
             eprintln!("*** {reason} ***");
-            // `./check` lists what was skipped.
+            // `./check` lists the skipped tests.
             if let Some(list) = std::env::var_os("CONTEXT_WINDOW_SKIPPED") {
                 let mut list = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
                 writeln!(list, "rag-chat screen {name}\t{reason}").unwrap();
@@ -57,17 +57,17 @@ impl Terminal {
         ));
     }
 
-    /// Presses Escape so many times.
+    /// Presses Escape `times` times.
     fn escape(&self, times: usize) {
         self.keys(&vec!["Escape"; times]);
     }
 
-    /// Kills the program that runs in it.
+    /// Kills the program in the terminal.
     fn kill(&self) {
         self.signal("KILL");
     }
 
-    /// Sends a signal to the program that runs in it.
+    /// Sends a signal to the program in the terminal.
     fn signal(&self, name: &str) {
         let shell = String::from_utf8(self.tmux(&["display", "-p", "#{pane_pid}"]).stdout).unwrap();
         let shell = shell.trim();
@@ -76,7 +76,7 @@ impl Terminal {
         assert!(sent.success() && !programs.trim().is_empty(), "{programs}");
     }
 
-    /// Keeps what is on the screen, for the documentation.
+    /// Saves the screen's content for the documentation.
     fn keep(&self, name: &str) {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screens");
         std::fs::create_dir_all(&folder).unwrap();
@@ -85,7 +85,7 @@ impl Terminal {
     }
 }
 
-/// The session on disk. A session begins with its first question: until that one is saved there is none.
+/// Returns the session on disk. A session starts with its first question, so it is empty until that is saved.
 fn stored(data: &Path) -> Conversation {
     let store = SessionStore::open_read_only(&format!("sqlite:{}", data.join("chats.db").display()));
     match store.unwrap().load("chat") {
@@ -99,7 +99,7 @@ fn questions(log: &Conversation) -> usize {
     log.messages().iter().filter(|message| message.role() == Role::User).count()
 }
 
-/// The project's own documentation.
+/// Returns the folder of the project's own documentation.
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").canonicalize().unwrap()
 }
@@ -161,7 +161,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     asked(0);
     terminal.keep("first-answer.txt");
 
-    // A note for one turn: in the turn after it, it asks.
+    // A note for one turn needs a decision in the turn after it.
     terminal.type_in("/pin Answer in short sentences.");
     terminal.shows("note-1 is pinned.");
     terminal.type_in("/ttl 1");
@@ -177,7 +177,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     terminal.keys(&["Escape"]);
 
     (2..10).for_each(asked);
-    // The items of the prompt: a filter, and one item with why it is in.
+    // The items of the prompt: a filter, and one item with its explanation.
     terminal.keys(&["Tab"]);
     terminal.keys(&["/"]);
     terminal.tmux(&["send-keys", "-l", "section:documents reason:relevant"]);
@@ -188,7 +188,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     terminal.escape(3);
     terminal.shows("Enter sends");
 
-    // Killed while an answer is on its way: the question is there, and the next start goes on.
+    // Killed during an answer: the question is saved, and the next start continues.
     terminal.type_in(QUESTIONS[10]);
     let mut tries = 0;
     while questions(&stored(data.path())) < 11 {
@@ -213,7 +213,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     });
 
     (11..20).for_each(asked);
-    // By now the window was full once, at the least.
+    // By now the window was full at least once.
     let compactions = |log: &Conversation| log.compactions().count();
     let automatic = compactions(&stored(data.path()));
     assert!(automatic >= 1, "no compaction in twenty turns");
@@ -239,7 +239,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
 }
 
 #[test]
-fn what_cannot_begin_says_why_and_ends_with_2() {
+fn startup_error_is_reported_with_exit_code_2() {
     let place = Place::shop();
     let run = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_rag-chat"))
@@ -304,7 +304,7 @@ fn small_terminals_keys_and_an_end_by_ctrl_c() {
         picture.lines().rev().take(4).any(|line| line.contains("Which evil kettles"))
     });
     terminal.keys(&["C-u"]);
-    // At the smallest size with a notice and a banner, the line to write in is there.
+    // At the smallest size with a notice and a banner, the input line is visible.
     terminal.type_in(&format!("/pin {}", "A note that is far too long for this window. ".repeat(60)));
     terminal.shows("┏Ask");
     terminal.type_in("/model offline-1k");
@@ -329,13 +329,13 @@ fn small_terminals_keys_and_an_end_by_ctrl_c() {
     assert_eq!(String::from_utf8(modes.stdout).unwrap().trim(), "0 1", "alternate screen, cursor");
 }
 
-/// A chat that is slow or stopped reads all keys that wait in the terminal, and the last of them waits for no
-/// other key.
+/// A slow or stopped chat reads all keys waiting in the terminal. The last of them does not wait for another
+/// key.
 #[test]
 fn keys_that_wait_in_the_terminal_are_all_read() {
     let Some(terminal) = Terminal::open("waiting", (80, 24)) else { return };
     let place = Place::shop();
-    // The shell does not take the terminal from a program that is stopped.
+    // Without job control, the shell does not take the terminal from a stopped program.
     terminal.type_in("set +m");
     terminal.start(place.folder.path(), place.data.path(), "");
     terminal.shows("4 files in 4 chunks");
@@ -353,7 +353,7 @@ fn keys_that_wait_in_the_terminal_are_all_read() {
 fn the_screen_has_the_grid_keys_for_items_and_pasted_lines() {
     let Some(terminal) = Terminal::open("keys", (100, 30)) else { return };
     let place = Place::shop();
-    // A notice that asks nothing comes first in every plan.
+    // A notice without actions comes first in every plan.
     let config = place.data.path().join("options.toml");
     std::fs::write(&config, "[conversation]\ntool_results = \"provider\"\n[ttl]\npolicy = \"ask\"\n")
         .unwrap();
@@ -371,7 +371,7 @@ fn the_screen_has_the_grid_keys_for_items_and_pasted_lines() {
     terminal.keys(&["Right", "Enter"]);
     terminal.shows("note-1: keep 3 turns.");
 
-    // Among the items: the grid stays, p pins, x leaves out.
+    // With the focus on the items, the grid stays, p pins and x excludes.
     terminal.tmux(&["resize-window", "-x", "80", "-y", "24"]);
     terminal.keys(&["BTab"]);
     terminal.keys(&["Tab", "Tab"]);
@@ -384,7 +384,7 @@ fn the_screen_has_the_grid_keys_for_items_and_pasted_lines() {
     terminal.shows("hours.md#1 is left out from now on");
     terminal.escape(2);
     terminal.shows("┏Ask");
-    // A text that is pasted while a filter is typed belongs to the filter.
+    // Text pasted while a filter is typed goes into the filter.
     terminal.keys(&["Tab", "/"]);
     terminal.shows("A filter, such as");
     terminal.tmux(&["set-buffer", "no such item"]);
@@ -393,7 +393,7 @@ fn the_screen_has_the_grid_keys_for_items_and_pasted_lines() {
     terminal.escape(2);
     terminal.shows("┏Ask");
 
-    // What is pasted keeps its lines, and so does what is sent.
+    // Pasted text keeps its lines, also when it is sent.
     terminal.tmux(&["set-buffer", "first line\nsecond line\n\tindented"]);
     terminal.tmux(&["paste-buffer", "-p"]);
     let pasted = terminal.shows("┃    indented");

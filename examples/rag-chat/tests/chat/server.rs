@@ -1,4 +1,4 @@
-//! A provider on loopback that streams: HTTP/1.1 by hand, replies from a script, and a memory of what came.
+//! A streaming provider on loopback: hand-written HTTP/1.1, scripted replies, and a record of the requests.
 
 use serde_json::{Value, json};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-/// Whose wire format is spoken.
+/// The wire format that the server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     OpenAi,
@@ -18,21 +18,21 @@ pub enum Wire {
 
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// Words, one an event, with so many milliseconds before each.
+    /// Words, one per event, with a pause in milliseconds before each.
     Words(&'static str, u64),
-    /// The same after a thought with this seal (Anthropic).
+    /// The same after reasoning with this signature (Anthropic).
     Thought(&'static str, &'static str),
     /// The stream breaks off after these words.
     Cut(&'static str),
     /// An error with this status and message.
     Error(u16, &'static str),
-    /// Nothing, for ever.
+    /// No reply at all.
     Silence,
-    /// Words without an end, or thoughts (Anthropic).
+    /// Words without an end, or reasoning (Anthropic).
     Flood,
-    /// Somewhere else.
+    /// A redirect.
     Moved(String),
-    /// A whole answer, as a summary has it.
+    /// A complete answer without streaming, as for a summary.
     Whole(&'static str),
 }
 
@@ -42,7 +42,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Replies in the order of the script; its last line for ever. A request that is no stream gets a summary.
+    /// Starts a server that replies in the order of the script and then repeats its last reply. A request
+    /// without streaming gets a summary.
     pub fn start(wire: Wire, script: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -59,7 +60,7 @@ impl Server {
                 } else {
                     Reply::Whole("The user asked about kettles, refunds and opening hours.")
                 };
-                // About what a tokenizer would count.
+                // Approximately the count of a tokenizer.
                 let tokens = (body["messages"].to_string().len() / 4).max(20);
                 seen.lock().unwrap().push(body);
                 thread::spawn(move || answer(stream, wire, &reply, tokens));
@@ -68,19 +69,19 @@ impl Server {
         Self { url, bodies }
     }
 
-    /// The bodies of the requests that wanted a stream.
+    /// Returns the bodies of the streaming requests.
     pub fn asked(&self) -> Vec<Value> {
         self.bodies.lock().unwrap().iter().filter(|body| body["stream"] == true).cloned().collect()
     }
 
-    /// Waits until so many requests for a stream are here.
+    /// Waits until this number of streaming requests has arrived.
     pub fn has_asked(&self, requests: usize) {
         while self.asked().len() < requests {
             thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// How many requests wanted a summary.
+    /// Returns the number of summary requests.
     pub fn summaries(&self) -> usize {
         self.bodies.lock().unwrap().iter().filter(|body| body["stream"] != true).count()
     }
@@ -113,7 +114,7 @@ fn answer(mut stream: TcpStream, wire: Wire, reply: &Reply, tokens: usize) {
             body.len()
         )
     };
-    // The client may have gone: what it does not read is no fault.
+    // The client may be gone, so write errors are ignored.
     match reply {
         Reply::Silence => drop(stream.read(&mut [0; 16])),
         Reply::Flood => {
@@ -121,7 +122,7 @@ fn answer(mut stream: TcpStream, wire: Wire, reply: &Reply, tokens: usize) {
                 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
             drop(stream.write_all(head.as_bytes()));
             if wire == Wire::Anthropic {
-                // The beginning of a thought.
+                // The beginning of a reasoning block.
                 let events = anthropic("", Some("c2Vhb"), 100);
                 let begin = events[..2].concat();
                 drop(stream.write_all(format!("{:x}\r\n{begin}\r\n", begin.len()).as_bytes()));
@@ -170,14 +171,14 @@ fn events_of(wire: Wire, text: &str, seal: Option<&str>, tokens: usize) -> Vec<S
     }
 }
 
-/// A stream of events, to its end or cut before it.
+/// Sends a stream of events, completely or cut before its end.
 fn streamed(stream: &mut TcpStream, events: &[String], pause: u64, is_whole: bool) {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut send = |data: &str| stream.write_all(data.as_bytes()).is_ok();
     if !send(head) {
         return;
     }
-    // The last three say that it ends, why, and what it cost.
+    // The last three events contain the end, the stop reason and the usage.
     let end = if is_whole { events.len() } else { events.len() - 3 };
     for event in &events[..end] {
         thread::sleep(Duration::from_millis(pause));
@@ -190,7 +191,7 @@ fn streamed(stream: &mut TcpStream, events: &[String], pause: u64, is_whole: boo
     }
 }
 
-/// One event of a reply that has no end.
+/// Returns one event of an endless reply.
 fn flood(wire: Wire, text: &str) -> String {
     match wire {
         Wire::OpenAi => {

@@ -54,14 +54,14 @@ impl Place {
     }
 }
 
-/// Variables of the environment.
+/// Returns an environment with these variables.
 pub fn environment(variables: &[(&str, &str)]) -> Environment {
     let variables: Vec<(String, String)> =
         variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     Arc::new(move |name| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()))
 }
 
-/// A chat, and what it needs to go on.
+/// A chat with its event channel and runtime.
 pub struct Run {
     pub chat: Chat,
     events: Receiver<Event>,
@@ -69,7 +69,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A chat with these arguments, when the folder is indexed.
+    /// Starts a chat with these arguments, and waits until the folder is indexed.
     pub fn new(place: &Place, arguments: &[&str], environment: &Environment) -> Self {
         let mut run =
             Self::unsettled(place.folder.path(), place.data.path(), arguments, environment).unwrap();
@@ -92,17 +92,17 @@ impl Run {
         Ok(Self { chat, events, _runtime: runtime })
     }
 
-    /// The offline answerer.
+    /// Starts a chat with the offline answerer.
     pub fn offline(place: &Place, arguments: &[&str]) -> Self {
         Self::new(place, arguments, &environment(&[]))
     }
 
-    /// Takes in what happens until nothing is on its way.
+    /// Handles events until no work is running.
     pub fn settle(&mut self) {
         self.until("nothing to be on its way", |chat| !chat.is_busy());
     }
 
-    /// Takes in what happens until this is so.
+    /// Handles events until the condition holds.
     pub fn until(&mut self, what: &str, is: impl Fn(&Chat) -> bool) {
         while !is(&self.chat) {
             let event = self.events.recv_timeout(Duration::from_secs(60));
@@ -112,36 +112,36 @@ impl Run {
         }
     }
 
-    /// Sends a line and waits for what comes of it.
+    /// Sends a line and waits for its result.
     pub fn enter(&mut self, line: &str) -> &mut Self {
         assert!(self.chat.enter(line), "{line} ends the chat");
         self.settle();
         self
     }
 
-    /// Ends the chat; how many messages it had.
+    /// Ends the chat and returns its number of messages.
     pub fn close(self) -> usize {
         let messages = self.chat.log.messages().len();
         self.chat.close().unwrap();
         messages
     }
 
-    /// The newest message.
+    /// Returns the text of the newest message.
     pub fn last(&self) -> &str {
         self.chat.log.messages().last().unwrap().text()
     }
 
-    /// What the chat said last beside the conversation.
+    /// Returns the chat's last remark.
     pub fn said(&self) -> &str {
         &self.chat.remarks.last().unwrap().text
     }
 
-    /// Whether the chat said this.
+    /// Returns true if the chat made this remark.
     pub fn has_said(&self, text: &str) -> bool {
         self.chat.remarks.iter().any(|remark| remark.text.contains(text))
     }
 
-    /// The texts of the conversation.
+    /// Returns the texts of the conversation.
     pub fn texts(&self) -> Vec<String> {
         self.chat.log.messages().iter().map(|message| message.text().to_owned()).collect()
     }

@@ -1,4 +1,4 @@
-//! Turns with the offline answerer, and what is on disk after them.
+//! Turns with the offline answerer, and the stored conversation after them.
 
 use crate::support::{Place, Run, environment};
 use context_window::{ItemKind, PlanRequest, Role};
@@ -11,7 +11,7 @@ fn stored(place: &Place, id: &str) -> context_window::Conversation {
 }
 
 #[test]
-fn a_question_is_answered_from_its_document_and_all_of_it_is_on_disk() {
+fn question_is_answered_from_its_document_and_saved() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?");
@@ -24,7 +24,7 @@ fn a_question_is_answered_from_its_document_and_all_of_it_is_on_disk() {
     assert!(run.chat.plan.included.iter().any(|item| item.id.as_str() == "terms/refunds.md#1"));
     assert_eq!(stored(&place, "chat"), run.chat.log);
 
-    // The next run goes on from there.
+    // The next run continues from there.
     let texts = run.texts();
     drop(run);
     let mut run = Run::offline(&place, &[]);
@@ -35,7 +35,7 @@ fn a_question_is_answered_from_its_document_and_all_of_it_is_on_disk() {
 }
 
 #[test]
-fn a_reply_can_be_stopped_and_what_came_of_it_stays() {
+fn stopped_reply_keeps_its_received_text() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.chat.ask("How long does a refund take?");
@@ -52,7 +52,7 @@ fn a_reply_can_be_stopped_and_what_came_of_it_stays() {
     let whole = "A refund takes five days after the parcel came back to us.";
     assert!(!kept.contains(whole), "it was stopped");
     assert_eq!(stored(&place, "chat").messages().last().unwrap().text(), kept);
-    // Words that were on their way are not heard any more, and the next turn works.
+    // Late pieces of the stopped reply are ignored, and the next turn works.
     run.enter("How long does a refund take?");
     assert!(run.last().contains(whole));
     assert_eq!(run.texts().iter().filter(|text| **text == kept).count(), 1);
@@ -71,7 +71,7 @@ fn a_question_without_a_reply_is_asked_again() {
     assert!(run.last().contains("A refund takes five days"));
     run.enter("/retry");
     assert!(run.said().contains("there is nothing to ask again"));
-    // A question that was archived waits for nothing.
+    // An archived question does not wait for a reply.
     run.chat.ask("And postage?");
     run.chat.interrupt();
     run.enter("/fresh");
@@ -95,7 +95,7 @@ fn two_chats_on_one_session_lose_nothing() {
     let questions =
         |run: &Run| run.chat.log.messages().iter().filter(|message| message.role() == Role::User).count();
     assert_eq!((questions(&one), questions(&two)), (2, 2));
-    // A pin beside a reply is no conflict: both are kept.
+    // A pin does not conflict with a reply, so both are kept.
     let mut three = Run::offline(&place, &["--session", "chat-2"]);
     three.enter("/pin Be brief.");
     two.enter("Do you sell kettles?");
@@ -104,7 +104,7 @@ fn two_chats_on_one_session_lose_nothing() {
 }
 
 #[test]
-fn what_is_planned_is_what_the_crate_plans_from_the_conversation_on_disk() {
+fn plan_equals_the_plan_of_the_stored_conversation() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     for question in ["How long does a refund take?", "When are you open?", "What is postage?"] {
@@ -124,7 +124,7 @@ fn what_is_planned_is_what_the_crate_plans_from_the_conversation_on_disk() {
 }
 
 #[test]
-fn retrieval_takes_as_many_documents_as_the_prompt_has_room_for() {
+fn retrieval_returns_as_many_documents_as_fit() {
     let pages: Vec<(String, String)> = (0..40)
         .map(|n| {
             (
@@ -137,7 +137,7 @@ fn retrieval_takes_as_many_documents_as_the_prompt_has_room_for() {
     let place = Place::with(&pages);
     let mut small = Run::offline(&place, &["--model", "offline-2k", "--documents", "100"]);
     small.enter("Which kettle boils water?");
-    // More would not fit, however short; the plan leaves out what does not fit of these.
+    // More would not fit, however short; the plan excludes those of them that do not fit.
     let few = small.chat.documents.len();
     assert!((10..=17).contains(&few), "{few}");
     assert!(small.chat.plan.excluded.iter().any(|item| item.kind == ItemKind::Document));
@@ -150,11 +150,11 @@ fn retrieval_takes_as_many_documents_as_the_prompt_has_room_for() {
 }
 
 #[test]
-fn what_is_not_on_disk_is_not_sent_and_not_left() {
+fn unsaved_question_is_not_sent_and_not_kept() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?");
-    // Another program holds the file, longer than a save waits.
+    // Another program locks the file for longer than a save waits.
     let other = rusqlite::Connection::open(place.data.path().join("chats.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     run.enter("When are you open?");

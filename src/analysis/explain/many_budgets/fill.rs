@@ -108,7 +108,7 @@ mod tests {
         /// Checks successive offers, as sections, free tokens and released reserves make them. Each slot is
         /// paid for once, and the included slots are those that a walk from the first slot on includes.
         #[test]
-        fn filling_up_is_a_walk(
+        fn fill_equals_a_step_by_step_walk(
             sizes in prop::collection::vec(prop_oneof![9 => 0u64..50, 1 => Just(u64::MAX)], 1..24),
             already in prop::collection::vec(0u32..24, 0..4),
             rooms in prop::collection::vec(0u64..120, 1..6),

@@ -182,7 +182,7 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn many_budgets_are_solved_as_each_by_itself(talk in talk()) {
+    fn many_budgets_give_the_results_of_single_ones(talk in talk()) {
         let log = talk.log();
         let request = talk.request(&log);
         let manager = manager(talk.config());
@@ -252,7 +252,7 @@ fn work_of(
 /// Checks that the work of a selection follows the changes. Each pin that comes or goes takes a selection of
 /// its own, so twice as many pins take twice the work. A little more is for the height of the trees.
 #[test]
-fn an_answer_among_twice_as_many_pins_is_twice_the_work() {
+fn explanation_with_twice_the_pins_is_twice_the_work() {
     let text = |at: usize| format!("message {at} {}", "x".repeat(at * 7 % 30));
     let both = |at: usize| {
         if at.is_multiple_of(2) { Message::user(text(at)) } else { Message::assistant(text(at)) }
@@ -314,7 +314,7 @@ fn placeholder_messages_are_counted_without_a_plan_of_each_budget() {
 
 /// Checks state that no budget merges into the question, because tool results always follow it.
 #[test]
-fn an_answer_beside_state_behind_results_is_twice_the_work_of_half_the_pins() {
+fn explanation_with_state_and_results_is_linear_in_pins() {
     let text = |at: usize| format!("message {at} {}", "x".repeat(at * 7 % 30));
     let both = |at: usize| {
         if at.is_multiple_of(2) { Message::user(text(at)) } else { Message::assistant(text(at)) }

@@ -28,7 +28,7 @@ pub(super) struct Trail {
     /// The steps, each with the tokens of all steps up to it and with its turn.
     steps: IndexMap<CandidateId, (u64, Turn), FixedState>,
     end: End,
-    /// Number of steps after which the live turn is included, as far as it can be sent.
+    /// Number of steps after which the current turn is included, as far as it can be sent.
     pub(super) live: Option<usize>,
 }
 

@@ -177,7 +177,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn searching_is_a_walk(
+        fn tree_search_equals_a_linear_walk(
             sizes in prop::collection::vec(0u64..50, 1..40),
             changes in prop::collection::vec((0usize..40, 0u64..50), 0..10),
             (from, end) in (0usize..40, 0usize..41),

@@ -416,7 +416,7 @@ mod tests {
 
     /// The compiled source renders the same text as the original source.
     #[test]
-    fn what_is_counted_is_rendered_as_it_was_written() {
+    fn compiled_source_renders_like_the_written_source() {
         for (source, expected) in [
             ("{{ (1 + 2) * 3 ~ 'a' * 2 }}|{{ -1 + 2 }}|{{ 2 ** 3 * 2 }}|{{ 7 - 2 + 1 }}", "9aa|1|16|6"),
             ("{{ [1] + [2, 3] }}|{{ ([1] * 3)|length }}|{{ 'x' in 'a' ~ 'x' }}", "[1, 2, 3]|3|True"),
@@ -450,7 +450,7 @@ mod tests {
     /// A refused text is never built: the process grows by only a few times the limit of one text.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_text_that_doubles_takes_little_memory() {
+    fn doubling_text_needs_little_memory() {
         let peak = || -> u64 {
             let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
             let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_before_values_are_known() {
+    fn texts_before_output_values_are_found() {
         let source = "<|{{ m.role }}|>x<{{ name }}>{{ '<|' + m['role'] + '|>' ~ \"[\" ~ x }}";
         let written = written_before_values(source);
         assert_eq!(written, ["|>x<", ">", "role", "|>", "[", ""]);

@@ -1,9 +1,10 @@
-//! Anthropic Messages: rules 13 to 31, but 25 and 27.
+//! Anthropic Messages: rules 13 to 31, except 25 and 27.
 
 use super::{Target, blank, filled, is_base64, is_web_address, items, kind, only, role, text};
 use serde_json::Value;
 
-/// All violations of `{"system"?: text or blocks, "messages": [...], "tools"?: [...], "cache_control"?: {...}}`, where the
+/// Returns all violations of
+/// `{"system"?: text or blocks, "messages": [...], "tools"?: [...], "cache_control"?: {...}}`, in which the
 /// last is the automatic mark.
 pub fn check(target: &Target, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
@@ -37,17 +38,17 @@ fn is_thinking(block: &Value) -> bool {
     matches!(kind(block), "thinking" | "redacted_thinking")
 }
 
-/// The result of a tool that runs at the provider, such as `web_search_tool_result`.
+/// Returns true for the result of a tool that the provider runs, such as `web_search_tool_result`.
 fn is_server_result(block: &Value) -> bool {
     kind(block).ends_with("_tool_result")
 }
 
-/// Rules 13, 14 and 22: the user begins, neighbours differ, and the assistant has not the last word.
+/// Rules 13, 14 and 22: the user begins, adjacent roles differ, and the assistant is not last.
 fn order(target: &Target, list: &[Value], out: &mut Vec<String>) {
     let first = list.first().map_or("user", role);
     need!(out, first == "user", 13, "the first message is of role `{first}`");
     for (at, pair) in list.windows(2).enumerate() {
-        // Two system entries in a row are rule 23's.
+        // Two adjacent system entries break rule 23 instead.
         let merged = role(&pair[0]) != role(&pair[1]) || role(&pair[0]) == "system";
         need!(out, merged, 14, "messages {at} and {} are both of role `{}`", at + 1, role(&pair[0]));
     }
@@ -55,8 +56,8 @@ fn order(target: &Target, list: &[Value], out: &mut Vec<String>) {
     need!(out, target.trailing_assistant || !trails, 22, "the last message is the assistant's");
 }
 
-/// Rule 23: a system entry follows a user message, or an assistant that waits for a tool of the provider, and stands last
-/// or before an assistant message.
+/// Rule 23: a system entry follows a user message, or an assistant that waits for a tool of the provider. It
+/// is the last message or comes before an assistant message.
 fn system_inside(target: &Target, list: &[Value], out: &mut Vec<String>) {
     let entries = list.iter().enumerate().filter(|(_, message)| role(message) == "system");
     for (at, _) in entries {
@@ -72,7 +73,7 @@ fn system_inside(target: &Target, list: &[Value], out: &mut Vec<String>) {
     }
 }
 
-/// Rules 15 and 18: one result for each `tool_use`, in the very next message.
+/// Rules 15 and 18: each `tool_use` has one result, in the very next message.
 fn uses(list: &[Value], out: &mut Vec<String>) {
     for (at, message) in list.iter().enumerate().filter(|(_, message)| role(message) == "assistant") {
         for call in blocks(message).iter().filter(|block| kind(block) == "tool_use") {
@@ -96,7 +97,7 @@ fn is_use(block: &Value) -> bool {
     matches!(kind(block), "tool_use" | "server_tool_use")
 }
 
-/// Rules 16 and 17: results come first in their message, and what they answer is in the message before.
+/// Rules 16 and 17: results come first in their message, and their calls are in the message before.
 fn results(list: &[Value], out: &mut Vec<String>) {
     for (at, message) in list.iter().enumerate() {
         let before = at.checked_sub(1).map_or(&[][..], |before| blocks(&list[before]));
@@ -114,8 +115,8 @@ fn results(list: &[Value], out: &mut Vec<String>) {
     }
 }
 
-/// Rule 19: the result of a server tool comes after its use, once, and before the user speaks again. A use may still wait
-/// at the end, and while results of other tools are handed in.
+/// Rule 19: the result of a server tool comes once, after its use, and before the next user text. A use may
+/// be open at the end, and while results of other tools are returned.
 fn server_tools(list: &[Value], out: &mut Vec<String>) {
     let mut open = Vec::new();
     for (at, message) in list.iter().enumerate() {
@@ -142,7 +143,7 @@ fn only_results(message: &Value) -> bool {
     !list.is_empty() && list.iter().all(|block| kind(block) == "tool_result")
 }
 
-/// Rule 21: the assistant's text that is to be continued has no white space at its end.
+/// Rule 21: an assistant text to be continued does not end in white space.
 fn trailing_space(list: &[Value], out: &mut Vec<String>) {
     let Some(last) = list.last().filter(|message| role(message) == "assistant") else { return };
     let block = blocks(last).last().filter(|block| kind(block) == "text").map(|block| text(block, "text"));
@@ -150,8 +151,8 @@ fn trailing_space(list: &[Value], out: &mut Vec<String>) {
     need!(out, said.trim_end() == said, 21, "the final assistant text ends in white space");
 }
 
-/// Rules 24 and 26: with thinking on, the loop of calls that is still going on begins with it; with thinking off the
-/// last assistant message has none.
+/// Rules 24 and 26: with thinking on, the running tool loop begins with thinking. With thinking off, the last
+/// assistant message has none.
 fn thinking(target: &Target, list: &[Value], out: &mut Vec<String>) {
     match target.thinking {
         Some(true) => {
@@ -159,8 +160,8 @@ fn thinking(target: &Target, list: &[Value], out: &mut Vec<String>) {
             if !has(&list[last], "tool_result") {
                 return;
             }
-            // Anything but results starts a new loop, as the page on extended thinking has it; only in the last message
-            // it may accompany them.
+            // By the page on extended thinking, any other content than results starts a new loop. Only in the
+            // last message may it accompany results.
             let speaks = |message: &Value| role(message) == "user" && !only_results(message);
             let asked = list[..last].iter().rposition(speaks).unwrap_or(0);
             let opener = list[asked..last].iter().find(|message| role(message) == "assistant");
@@ -176,8 +177,8 @@ fn thinking(target: &Target, list: &[Value], out: &mut Vec<String>) {
     }
 }
 
-/// Everything that may bear a mark, in the order of the prompt: tools, system, messages; what is inside a result before
-/// the result.
+/// Returns everything that may have a mark, in the order of the prompt: tools, system, messages. Blocks
+/// inside a result come before the result.
 fn markable(body: &Value) -> Vec<&Value> {
     let mut all: Vec<&Value> = items(&body["tools"]).iter().chain(items(&body["system"])).collect();
     for block in items(&body["messages"]).iter().flat_map(blocks) {
@@ -193,7 +194,7 @@ fn ttl(mark: &Value) -> &str {
     mark["ttl"].as_str().unwrap_or("5m")
 }
 
-/// Rules 28 to 30: few marks, long-lived ones first, none on what cannot be cached.
+/// Rules 28 to 30: few marks, long-lived ones first, none on content that cannot be cached.
 fn marks(target: &Target, body: &Value, out: &mut Vec<String>) {
     let all = markable(body);
     let automatic = body.get("cache_control");
@@ -210,7 +211,7 @@ fn marks(target: &Target, body: &Value, out: &mut Vec<String>) {
     if let (Some(automatic), Some(last)) = (automatic, last) {
         need!(out, ttl(automatic) == ttl(last), 29, "the automatic mark and the last block differ in TTL");
     }
-    // The automatic mark is the last one, and uses a slot even where it meets an explicit one.
+    // The automatic mark is the last one, and counts even if it coincides with an explicit one.
     marks.extend(automatic);
     need!(out, marks.len() <= target.max_marks, 28, "{} marks, at most {}", marks.len(), target.max_marks);
     for (at, mark) in marks.iter().enumerate() {
@@ -262,7 +263,7 @@ fn message(message: &Value, at: &str, out: &mut Vec<String>) {
             "_tool_result",
             "container_upload",
         ],
-        // Whether it may be here is rule 23's.
+        // Rule 23 decides if it may be here.
         "system" => &["text"],
         _ => {
             need!(out, false, "shape", "{at}: unknown role {}", message["role"]);
@@ -281,14 +282,14 @@ fn message(message: &Value, at: &str, out: &mut Vec<String>) {
     }
 }
 
-/// One block, of one of these types; rule 20 for its text.
+/// Checks one block, of one of these types; rule 20 for its text.
 fn block(block: &Value, known: &[&str], at: &str, out: &mut Vec<String>) {
     let kind = if is_server_result(block) { "_tool_result" } else { kind(block) };
     if !known.contains(&kind) {
         need!(out, false, "shape", "{at}: a block of type {} here", block["type"]);
         return;
     }
-    // Rule 30 looks after marks on thinking.
+    // Rule 30 covers marks on thinking.
     let keys: &[&str] = match kind {
         "text" => &["text", "citations"],
         "image" => &["source"],
@@ -313,7 +314,7 @@ fn block(block: &Value, known: &[&str], at: &str, out: &mut Vec<String>) {
         }
         "container_upload" => filled(out, block, &["file_id"], at),
         "thinking" => {
-            // The text is left out by some models, the signature is not.
+            // Some models omit the text, but never the signature.
             need!(out, block["thinking"].is_string(), "shape", "{at}: thinking without its text");
             filled(out, block, &["signature"], at);
         }
@@ -342,7 +343,7 @@ fn need_text(block: &Value, at: &str, out: &mut Vec<String>) {
     need!(out, !block["text"].is_string() || !blank(text(block, "text")), 20, "{at}: an empty text block");
 }
 
-/// `^[a-zA-Z0-9_-]+$`
+/// Returns true for `^[a-zA-Z0-9_-]+$`.
 fn is_id(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     !id.is_empty() && id.bytes().all(fits)
@@ -354,7 +355,7 @@ fn result(block: &Value, at: &str, out: &mut Vec<String>) {
     need!(out, is_id(text(block, "tool_use_id")), "shape", "{at}: `tool_use_id` {}", block["tool_use_id"]);
     match block.get("content") {
         None => {}
-        // A text is short for one block of it.
+        // A plain text is equal to one block of it.
         Some(Value::String(text)) => need!(out, !blank(text), 20, "{at}: a result of empty text"),
         Some(Value::Array(list)) => {
             for inner in list {

@@ -1,10 +1,12 @@
-//! Local chat templates (vLLM, llama.cpp, LM Studio): rules 43 to 45, and 1 to 3 and 5 of the list they are given.
+//! Local chat templates (vLLM, llama.cpp, LM Studio): rules 43 to 45, and 1 to 3 and 5 for the list passed to
+//! them.
 
 use super::{Target, items, openai_chat, role};
 use serde_json::Value;
 
-/// All violations of `{"messages": [...], "tools"?: [...], "text"?: "...", "content_markers"?: [...]}`. With markers the
-/// messages are searched for them; the rendered text holds the template's own and proves nothing.
+/// Returns all violations of
+/// `{"messages": [...], "tools"?: [...], "text"?: "...", "content_markers"?: [...]}`. The messages are
+/// searched for the markers, because the rendered text also contains the template's own.
 pub fn check(target: &Target, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let list = super::required_list(&mut out, body, "messages");
@@ -20,7 +22,7 @@ pub fn check(target: &Target, body: &Value) -> Vec<String> {
     out
 }
 
-/// Rule 43: no system message but the first.
+/// Rule 43: only the first message is a system message.
 fn one_system(list: &[Value], out: &mut Vec<String>) {
     for (at, message) in list.iter().enumerate().skip(1) {
         need!(out, !is_system(message), 43, "message {at} is a system message");
@@ -31,8 +33,8 @@ fn is_system(message: &Value) -> bool {
     matches!(role(message), "system" | "developer")
 }
 
-/// Rule 44: user and assistant take turns, the user begins, and the assistant is to speak next. A call, its answers and
-/// then the assistant again are one turn. What a tool message answers is left to rule 1.
+/// Rule 44: user and assistant alternate, the user begins, and the assistant is next. A call, its results and
+/// the assistant after them are one turn. Rule 1 checks the calls of tool messages.
 fn alternates(list: &[Value], out: &mut Vec<String>) {
     let (mut speaker, mut calls, mut answered) = ("", false, false);
     for (at, message) in list.iter().enumerate().filter(|(_, message)| !is_system(message)) {
@@ -53,8 +55,9 @@ fn alternates(list: &[Value], out: &mut Vec<String>) {
     need!(out, ends, 44, "the last message is not the user's or a tool's");
 }
 
-/// Rule 45: content holds nothing that becomes a control token, be it flagged as special or not. Searched are all texts
-/// of a message that a template can print, its neighbouring parts together as well, since templates join them.
+/// Rule 45: content contains nothing that becomes a control token, flagged as special or not. All texts of a
+/// message that a template can print are searched, and adjacent parts together as well, since templates join
+/// them.
 pub fn control_tokens_in_content(messages: &Value, markers: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     for (at, message) in items(messages).iter().enumerate() {
@@ -70,7 +73,7 @@ pub fn control_tokens_in_content(messages: &Value, markers: &[String]) -> Vec<St
     out
 }
 
-/// All texts in a message but those that say what it is; the names of arguments count, pictures do not.
+/// Collects all texts in a message except its role and types. The names of arguments count, pictures do not.
 fn printed(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::String(text) => texts.push(text.clone()),

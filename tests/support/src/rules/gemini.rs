@@ -1,9 +1,9 @@
-//! Gemini `generateContent`: rules 32 to 42, but 41.
+//! Gemini `generateContent`: rules 32 to 42, except 41.
 
 use super::{Target, filled, is_base64, items, role, text, unknown};
 use serde_json::Value;
 
-/// All violations of `{"systemInstruction"?: {"parts": [...]}, "contents": [...], "tools"?: [...]}`.
+/// Returns all violations of `{"systemInstruction"?: {"parts": [...]}, "contents": [...], "tools"?: [...]}`.
 pub fn check(target: &Target, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let contents = items(&body["contents"]);
@@ -51,7 +51,7 @@ const DECLARATION: [&str; 7] = [
     "behavior",
 ];
 
-/// What is beside the contents.
+/// Checks the fields other than the contents.
 fn fields(body: &Value, out: &mut Vec<String>) {
     let own = ["systemInstruction", "contents", "tools"];
     let settings = [
@@ -93,7 +93,7 @@ fn parts(content: &Value) -> &[Value] {
     items(&content["parts"])
 }
 
-/// The calls or responses in a content.
+/// Returns the calls or responses in a content.
 fn all<'a>(content: &'a Value, key: &str) -> Vec<&'a Value> {
     parts(content).iter().filter_map(|part| part.get(key)).collect()
 }
@@ -133,7 +133,7 @@ fn data(role: &str, key: &str, part: &Value, at: &str, out: &mut Vec<String>) {
     match key {
         "text" => {
             need!(out, value.is_string(), "shape", "{at}: `text` is {value}");
-            // Gemini 3 ends a stream with a signature on an empty text, which is to be sent back.
+            // Gemini 3 ends a stream with a signature on an empty text, which has to be sent back.
             let empty = value == "" && part.get("thoughtSignature").is_none();
             need!(out, !empty, 33, "{at}: a part of empty text");
         }
@@ -164,7 +164,7 @@ fn data(role: &str, key: &str, part: &Value, at: &str, out: &mut Vec<String>) {
     need!(out, fits, "shape", "{at}: the id {}", value["id"]);
 }
 
-/// Rules 34, 35 and 39, and of rule 42 that system text is not among the contents.
+/// Rules 34, 35 and 39, and the part of rule 42 about system text among the contents.
 fn roles(contents: &[Value], out: &mut Vec<String>) {
     for (at, content) in contents.iter().enumerate() {
         let role = role(content);
@@ -199,7 +199,8 @@ fn calls(contents: &[Value], out: &mut Vec<String>) {
     }
 }
 
-/// Rule 38: each response has its call in the turn before. By id where it has one, else by its place; the names are equal.
+/// Rule 38: each response has its call in the turn before, by id if it has one, otherwise by position. The
+/// names are equal.
 fn responses(contents: &[Value], out: &mut Vec<String>) {
     for (at, content) in contents.iter().enumerate() {
         let before =
@@ -211,7 +212,7 @@ fn responses(contents: &[Value], out: &mut Vec<String>) {
             let by_id = calls.iter().find(|call| call["id"].as_str() == id);
             let call = if id.is_some() { by_id } else { calls.get(place) };
             let name = text(response, "name");
-            // One response too many is rule 37's.
+            // An additional response breaks rule 37 instead.
             let known = call.is_some() || id.is_none() && !calls.is_empty();
             need!(out, known, 38, "content {at}: the response of `{name}` has no call in the turn before");
             need!(out, id.is_none() || !seen.contains(&id), 37, "content {at}: two responses to {id:?}");
@@ -231,8 +232,8 @@ fn responses(contents: &[Value], out: &mut Vec<String>) {
     }
 }
 
-/// Rule 40: in the current turn, which begins with the last content of the user that is no function response, the first
-/// call of each step is signed and its siblings are not.
+/// Rule 40: in the current turn, the first call of each step is signed and its siblings are not. The turn
+/// begins with the last user content that is no function response.
 fn signatures(contents: &[Value], out: &mut Vec<String>) {
     let asks = |content: &Value| role(content) == "user" && all(content, "functionResponse").is_empty();
     let turn = contents.iter().rposition(asks).unwrap_or(0);

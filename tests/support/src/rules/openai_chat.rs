@@ -1,9 +1,9 @@
-//! OpenAI Chat Completions and strict compatibles: rules 1 to 6, and 12.
+//! OpenAI Chat Completions and strict compatible servers: rules 1 to 6, and 12.
 
 use super::{Form, Target, blank, breakpoint, filled, is_image_address, items, kind, only, role, text};
 use serde_json::Value;
 
-/// All violations of `{"messages": [...], "tools"?: [...]}`.
+/// Returns all violations of `{"messages": [...], "tools"?: [...]}`.
 pub fn check(target: &Target, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let list = super::required_list(&mut out, body, "messages");
@@ -15,7 +15,7 @@ pub fn check(target: &Target, body: &Value) -> Vec<String> {
     out
 }
 
-/// What holds for each message and for calls and answers, in a body as in the list for a template.
+/// Checks each message, and the pairs of calls and results, in a body or in the list for a template.
 pub(super) fn messages(target: &Target, list: &[Value], out: &mut Vec<String>) {
     for (at, message) in list.iter().enumerate() {
         shape(target, message, &format!("message {at}"), out);
@@ -24,7 +24,8 @@ pub(super) fn messages(target: &Target, list: &[Value], out: &mut Vec<String>) {
     pairs(list, out);
 }
 
-/// Rules 1 to 3: the answers to the calls of a message follow it at once, one a call, and nothing else answers.
+/// Rules 1 to 3: the results of a message's calls follow it at once, one per call, and there are no other
+/// results.
 fn pairs(list: &[Value], out: &mut Vec<String>) {
     let (mut calls, mut open) = (Vec::new(), Vec::new());
     for (at, message) in list.iter().enumerate() {
@@ -59,13 +60,13 @@ fn unanswered(open: &[&str], out: &mut Vec<String>) {
     }
 }
 
-/// Rule 4: what comes first after the system messages is no answer.
+/// Rule 4: the first message after the system messages is not a result.
 fn starts(list: &[Value], out: &mut Vec<String>) {
     let first = list.iter().find(|message| !is_system(message));
     need!(out, first.is_none_or(|message| role(message) != "tool"), 4, "the list starts with a tool message");
 }
 
-/// Rule 5, but for arguments: an assistant message says something or calls something.
+/// Rule 5, except for arguments: an assistant message has content or calls.
 fn contents(list: &[Value], out: &mut Vec<String>) {
     for (at, message) in list.iter().enumerate().filter(|(_, message)| role(message) == "assistant") {
         let calls = !items(&message["tool_calls"]).is_empty();
@@ -78,7 +79,7 @@ fn is_empty(content: &Value) -> bool {
     content.as_str().unwrap_or_default().is_empty() && !items(content).iter().any(said)
 }
 
-/// Rule 6: one system message, and first, unless the server is known to take more.
+/// Rule 6: one system message in the first position, unless the server is known to accept more.
 fn systems(target: &Target, list: &[Value], out: &mut Vec<String>) {
     for (at, message) in list.iter().enumerate().skip(1) {
         let allowed = target.many_system || !is_system(message);
@@ -128,13 +129,13 @@ fn shape(target: &Target, message: &Value, at: &str, out: &mut Vec<String>) {
     }
 }
 
-/// `^[^\s<|\\/>]{1,64}$`
+/// Returns true for `^[^\s<|\\/>]{1,64}$`.
 fn is_name(name: &str) -> bool {
     let fits = |letter: char| !letter.is_whitespace() && !"<|\\/>".contains(letter);
     (1..=64).contains(&name.chars().count()) && name.chars().all(fits)
 }
 
-/// Text or parts; null or nothing only for the assistant, where rule 5 decides.
+/// Checks for text or parts. Only the assistant's content may be null or absent, which rule 5 decides.
 fn content(target: &Target, message: &Value, known: &[&str], at: &str, out: &mut Vec<String>) {
     match &message["content"] {
         Value::String(_) => {}
@@ -159,7 +160,7 @@ fn content_part(
 ) {
     let kind = kind(part);
     if target.form == Form::ChatTemplate && role(message) == "user" && kind == "image" {
-        // Templates put a placeholder; the picture goes another way.
+        // Templates insert a placeholder, and the picture is passed separately.
         return;
     }
     need!(out, known.contains(&kind), "shape", "{at}: a part of type {} here", part["type"]);
@@ -188,7 +189,7 @@ fn content_part(
     }
 }
 
-/// Rule 5 for arguments, as far as it shows: they are text, which a template may be given parsed.
+/// Rule 5 for arguments, as far as visible: they are text, which a template may get parsed.
 fn tool_call(target: &Target, call: &Value, at: &str, out: &mut Vec<String>) {
     let function = &call["function"];
     only(out, call, &["id", "type", "function"], at);
@@ -201,7 +202,7 @@ fn tool_call(target: &Target, call: &Value, at: &str, out: &mut Vec<String>) {
     need!(out, object || arguments.is_string(), 5, "{at}: arguments are not the text they came as");
 }
 
-/// Functions with names; a list without any is refused.
+/// Checks for functions with names. An empty list is refused.
 pub(super) fn tools(target: &Target, body: &Value, out: &mut Vec<String>) {
     let Some(tools) = body.get("tools") else { return };
     need!(out, !items(tools).is_empty(), "shape", "`tools` is empty or not a list");

@@ -4,7 +4,7 @@ use super::{Target, breakpoint, filled, is_image_address, items, kind, only, rol
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// All violations of `{"input": [...], "instructions"?: "...", "tools"?: [...]}`.
+/// Returns all violations of `{"input": [...], "instructions"?: "...", "tools"?: [...]}`.
 pub fn check(target: &Target, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let input = super::required_list(&mut out, body, "input");
@@ -21,13 +21,13 @@ pub fn check(target: &Target, body: &Value) -> Vec<String> {
     out
 }
 
-/// A message may leave out its type.
+/// Returns the type of an item, which a message may omit.
 fn item_kind(item: &Value) -> &str {
     if item.get("type").is_none() && item.get("role").is_some() { "message" } else { kind(item) }
 }
 
-/// Rules 8 and 9: each call has one output behind it, each output its own call before it. An id that two calls have is
-/// refused, or binds a result to the wrong one.
+/// Rules 8 and 9: each call has one output after it, and each output its own call before it. An id shared by
+/// two calls is refused, or pairs a result with the wrong one.
 fn pairs(input: &[Value], out: &mut Vec<String>) {
     let (mut open, mut called) = (Vec::new(), BTreeSet::new());
     for (at, item) in input.iter().enumerate() {
@@ -49,7 +49,7 @@ fn pairs(input: &[Value], out: &mut Vec<String>) {
     }
 }
 
-/// Rule 10, as far as it shows: reasoning is followed by what it led to, a call or an assistant message.
+/// Rule 10, as far as visible: reasoning is followed by its call or assistant message.
 fn reasoning(input: &[Value], out: &mut Vec<String>) {
     for (at, item) in input.iter().enumerate().filter(|(_, item)| item_kind(item) == "reasoning") {
         let led = input.get(at + 1).is_some_and(|next| match item_kind(next) {
@@ -61,7 +61,7 @@ fn reasoning(input: &[Value], out: &mut Vec<String>) {
     }
 }
 
-/// Rule 11: nothing of the conversation comes before its latest compaction; standing system text may.
+/// Rule 11: no item of the conversation comes before its latest compaction; lasting system text may.
 fn compaction(input: &[Value], out: &mut Vec<String>) {
     let latest = input.iter().rposition(|item| item_kind(item) == "compaction").unwrap_or(0);
     for (at, item) in input[..latest].iter().enumerate() {
@@ -102,13 +102,13 @@ fn shape(item: &Value, at: &str, out: &mut Vec<String>) {
             only(out, item, &["type", "id"], at);
             filled(out, item, &["id"], at);
         }
-        // What the provider's own tools did stands by itself.
+        // Items of the provider's own tools are complete by themselves.
         "web_search_call" | "file_search_call" | "code_interpreter_call" | "mcp_call" => {
             filled(out, item, &["id"], at);
         }
         _ => need!(out, false, "shape", "{at}: unknown type {}", item["type"]),
     }
-    // No provider id is better than an empty one.
+    // An absent provider id is valid, an empty one is not.
     let id = item.get("id").is_none_or(|id| id.as_str().is_some_and(|id| !id.is_empty()));
     need!(out, id, "shape", "{at}: id {}", item["id"]);
 }
@@ -124,7 +124,7 @@ fn message(item: &Value, at: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Text, or parts of these types.
+/// Checks for text, or parts of these types.
 fn content(content: &Value, known: &[&str], at: &str, out: &mut Vec<String>) {
     need!(out, content.is_string() || content.is_array(), "shape", "{at}: no content");
     need!(out, content.is_string() || !items(content).is_empty(), "shape", "{at}: an empty list of parts");
@@ -151,7 +151,7 @@ fn content(content: &Value, known: &[&str], at: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Functions lie flat here, with a name; other tools have a type only.
+/// Functions are not nested here and have a name; other tools have only a type.
 fn tools(body: &Value, out: &mut Vec<String>) {
     let Some(tools) = body.get("tools") else { return };
     need!(out, tools.is_array(), "shape", "`tools` is not a list");

@@ -1,4 +1,4 @@
-//! Stores of the tests: in SQLite, and in a PostgreSQL server of their own.
+//! Stores for the tests: in SQLite, and in the tests' own PostgreSQL server.
 
 pub mod places;
 #[cfg(unix)]
@@ -17,7 +17,7 @@ pub fn manager() -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
 }
 
-/// A conversation with some of everything.
+/// Creates a conversation with entries of many kinds.
 pub fn lived() -> Conversation {
     let manager = manager();
     let mut log = Conversation::new();

@@ -1,4 +1,4 @@
-//! Where the tests put their stores.
+//! The locations of the tests' stores.
 
 use crate as support;
 use std::{
@@ -9,7 +9,7 @@ use std::{
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A folder of a test's own, removed with it.
+/// A test's own folder, deleted with it.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -52,7 +52,7 @@ impl Place {
         Path::new(self.address.strip_prefix("sqlite:").unwrap())
     }
 
-    /// SQL behind the store's back.
+    /// Runs SQL without the store's knowledge.
     pub fn sql(&self, sql: &str) {
         if self.is_sqlite() {
             let connection = rusqlite::Connection::open(self.file()).unwrap();
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// What a query gives, each value as text.
+    /// Returns the result of a query, each value as text.
     pub fn query(&self, sql: &str) -> Vec<Vec<Option<String>>> {
         if self.is_sqlite() {
             let connection = rusqlite::Connection::open(self.file()).unwrap();
@@ -97,7 +97,7 @@ pub fn sqlite() -> Place {
     Place { address: folder.sqlite("sessions.db"), _folder: folder }
 }
 
-/// None where PostgreSQL is not installed, which is said loudly.
+/// Returns a PostgreSQL store. Returns `None` with a message if PostgreSQL is not installed.
 pub fn postgres() -> Option<Place> {
     #[cfg(unix)]
     let server = super::server::shared();
@@ -116,7 +116,7 @@ pub fn postgres() -> Option<Place> {
     }
 }
 
-/// A new store of each kind.
+/// Returns a new store of each kind.
 pub fn both() -> Vec<Place> {
     std::iter::once(sqlite()).chain(postgres()).collect()
 }

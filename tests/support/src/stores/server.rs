@@ -1,4 +1,5 @@
-//! A PostgreSQL server of the tests' own: in a temporary folder, on a socket in it, ended with the process that began it.
+//! The tests' own PostgreSQL server: in a temporary folder, on a socket in it, stopped with the process that
+//! started it.
 
 use std::{
     fs,
@@ -10,25 +11,25 @@ use std::{
     },
 };
 
-/// A server that runs.
+/// A running server.
 pub struct Server {
     binaries: PathBuf,
     folder: PathBuf,
-    /// Beside those of every server.
+    /// Options in addition to those of every server.
     options: String,
-    /// Ends the server when this process is gone, however that happens: its input closes then.
+    /// Stops the server when this process ends in any way, because its input closes then.
     _guard: Child,
 }
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// The server that the tests of this process share; none where PostgreSQL is not installed.
+/// Returns the server that the tests of this process share, or `None` if PostgreSQL is not installed.
 pub fn shared() -> Option<&'static Server> {
     static SHARED: OnceLock<Option<Server>> = OnceLock::new();
     SHARED.get_or_init(Server::start).as_ref()
 }
 
-/// The folder with the newest server's programs.
+/// Returns the folder with the newest server's programs.
 fn binaries() -> Option<PathBuf> {
     let debian = fs::read_dir("/usr/lib/postgresql").ok().into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = debian.map(|version| version.path().join("bin")).collect();
@@ -47,7 +48,7 @@ pub fn is_root() -> bool {
     id.is_ok_and(|id| id.stdout == b"0\n")
 }
 
-/// A program of the server's: never as root, which it refuses.
+/// Returns a command for a program of the server. It never runs as root, which the server refuses.
 fn program(binaries: &Path, name: &str) -> Command {
     let path = binaries.join(name);
     let mut command = if is_root() {
@@ -62,16 +63,17 @@ fn program(binaries: &Path, name: &str) -> Command {
 }
 
 impl Server {
-    /// A new server with nothing in it, or none where none can be had.
+    /// Starts a new empty server. Returns `None` if that is impossible.
     pub fn start() -> Option<Self> {
         Self::start_with(|_| Some(String::new()))
     }
 
-    /// One with options of its own, which may be about files that `prepare` puts into the folder of its data.
+    /// Starts a server with additional options, which may name files that `prepare` writes to its data
+    /// folder.
     pub fn start_with(prepare: impl FnOnce(&Path) -> Option<String>) -> Option<Self> {
         let binaries = binaries()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // A socket's path is short.
+        // A short path, because the length of a socket's path is limited.
         let folder = PathBuf::from(format!("/tmp/cw-pg-{}-{number}", std::process::id()));
         drop(fs::remove_dir_all(&folder));
         fs::create_dir(&folder).ok()?;
@@ -86,7 +88,7 @@ impl Server {
             .status();
         made.ok().filter(|made| made.success())?;
         let options = prepare(&data)?;
-        // Of this folder's server only: others may run.
+        // Stops only the server of this folder, because others may run.
         let stop = format!(
             "cat; pid=$(head -n 1 {0}/data/postmaster.pid 2>/dev/null) && kill -QUIT \"$pid\"; sleep 1; rm -rf {0}",
             folder.display()
@@ -101,10 +103,10 @@ impl Server {
         server.resume().then_some(server)
     }
 
-    /// Starts it again after it was killed.
+    /// Starts it again after a kill.
     pub fn resume(&self) -> bool {
         let folder = self.folder.display();
-        // After a kill its children take a moment to go, and hold its memory until then.
+        // After a kill, its child processes take a moment to end and hold its memory until then.
         (0..50).any(|attempt| {
             if attempt > 0 {
                 std::thread::sleep(std::time::Duration::from_millis(100));
@@ -124,23 +126,23 @@ impl Server {
         })
     }
 
-    /// Its number among the processes.
+    /// Returns its process id.
     pub fn pid(&self) -> String {
         let file = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap();
         file.lines().next().unwrap().to_owned()
     }
 
-    /// Ends it as a power failure would.
+    /// Kills it, like a power failure.
     pub fn kill(&self) {
         let pid = self.pid();
         assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
-        // Its children end when they notice; a new server waits for that.
+        // Its child processes end when they notice; a new server waits for that.
         while Path::new(&format!("/proc/{pid}")).exists() && !is_zombie(&pid) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
     }
 
-    /// The address of a database of this name.
+    /// Returns the address of a database with this name.
     pub fn address(&self, database: &str) -> String {
         let folder = self.folder.display().to_string().replace('/', "%2F");
         format!("postgres://postgres@{folder}/{database}")
@@ -150,13 +152,13 @@ impl Server {
         &self.folder
     }
 
-    /// SQL in a database, by a connection of its own.
+    /// Runs SQL in a database, on a new connection.
     pub fn sql(&self, database: &str, sql: &str) {
         let mut client = postgres::Client::connect(&self.address(database), postgres::NoTls).unwrap();
         client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
 
-    /// A new database, by its address.
+    /// Creates a database and returns its address.
     pub fn database(&self) -> String {
         let name = format!("d{}", NEXT.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name}"));

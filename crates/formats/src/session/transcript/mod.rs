@@ -49,7 +49,7 @@ pub(crate) struct Transcript {
 impl Transcript {
     /// Recognizes a transcript in the values of a file. It has at least one event of a known agent, and no
     /// value that is read as a session by itself. Returns `None` for any other file.
-    pub(crate) fn of(text: &str, documents: &[Document]) -> Option<Self> {
+    pub(crate) fn detect(text: &str, documents: &[Document]) -> Option<Self> {
         let mut writer = None;
         let mut events = Vec::with_capacity(documents.len());
         for document in documents {
@@ -135,5 +135,5 @@ fn whole(
     ignored.extend(
         carried.note("block is kept as the JSON it came as", "blocks are kept as the JSON they came as"),
     );
-    Ok(Session { model, wire_format: Some(wire_format), ignored, ..Session::of(reader.log) })
+    Ok(Session { model, wire_format: Some(wire_format), ignored, ..Session::from_log(reader.log) })
 }

@@ -109,7 +109,7 @@ fn messages_of_version_4() {
 }
 
 #[test]
-fn parts_count_beside_an_empty_content() {
+fn parts_are_read_if_content_is_empty() {
     let message = |role: &str, text: &str| json!({ "role": role, "content": "", "parts": [{ "type": "text", "text": text }] });
     let messages = json!([
         message("user", "Is the Teal free?"),
@@ -121,7 +121,7 @@ fn parts_count_beside_an_empty_content() {
 }
 
 #[test]
-fn a_content_that_no_part_says_is_an_error() {
+fn content_missing_from_the_parts_is_an_error() {
     let message = json!({ "role": "user", "content": "Book the Heron too.", "parts": [{ "type": "text", "text": "Book the Teal." }] });
     let error = try_read("talk", &json!([message]).to_string()).unwrap_err().to_string();
     assert!(error.contains("[0].content: says what no part of the message says"), "{error}");

@@ -37,7 +37,7 @@ fn the_current_branch_is_read_with_calls_and_texts_of_tools() {
     assert_eq!((session.id.as_deref(), session.model.as_deref()), (Some("cc"), Some("gpt-5-thinking")));
 }
 
-/// A conversation of messages, each after the one of its parent.
+/// Returns a conversation of messages, each after its parent.
 fn conversation(id: &str, nodes: &[(&str, &str, &str, &str, f64)], current: Option<&str>) -> String {
     let nodes: Vec<String> = nodes
         .iter()

@@ -50,7 +50,7 @@ fn a_newer_session_is_read_with_its_prompt() {
 }
 
 #[test]
-fn a_range_of_messages_that_were_taken_out_is_left_out() {
+fn removed_range_of_messages_is_omitted() {
     let session = read(
         "task.json",
         r#"{"historyItem":{"id":"1","task":"Paint","conversationHistoryDeletedRange":[2,3]},"apiConversationHistory":[

@@ -16,7 +16,7 @@ const CHECKPOINT: [&str; 13] = [
     "",
 ];
 
-/// The conversation that more than one sample holds.
+/// The conversation in several samples.
 const TALK: &[&str] = &[
     "user: Which boats are free?",
     "thought: **Look** it up",

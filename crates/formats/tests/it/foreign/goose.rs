@@ -45,7 +45,7 @@ fn older_lines_are_read_behind_their_header() {
 }
 
 #[test]
-fn messages_that_were_compacted_are_left_out() {
+fn compacted_messages_are_omitted() {
     let message = |id: &str, text: &str, visible: bool| {
         format!(
             r#"{{"id":"{id}","role":"user","created":1,"content":[{{"type":"text","text":"{text}"}}],"metadata":{{"userVisible":true,"agentVisible":{visible}}}}}"#

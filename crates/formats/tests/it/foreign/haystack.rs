@@ -23,7 +23,7 @@ fn parts_under_their_keys_are_read() {
 }
 
 #[test]
-fn names_that_begin_with_a_line_are_read() {
+fn names_with_a_leading_underscore_are_read() {
     assert_eq!(said(&sample("haystack-2.9.json")), said(&sample("haystack.json")));
 }
 

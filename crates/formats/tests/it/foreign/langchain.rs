@@ -1,7 +1,7 @@
 use super::{assert_says, read, said, sample, try_read};
 use context_window::WireFormat;
 
-/// The conversation that more than one sample holds.
+/// The conversation in several samples.
 const TALK: &[&str] = &[
     "system: You help with the boat rental.",
     "user: Which boats are free on Friday? This is the harbour.",
@@ -73,7 +73,7 @@ fn other_keys_of_a_state_are_left_out_with_a_note() {
 }
 
 #[test]
-fn calls_that_stand_beside_the_message_alone_are_read() {
+fn calls_outside_the_content_are_read() {
     assert_says(
         &sample("langchain-old.json"),
         &[
@@ -91,13 +91,13 @@ fn calls_that_stand_beside_the_message_alone_are_read() {
     );
 }
 
-/// Makes a list of messages in the form of `model_dump()`.
+/// Returns a list of messages in the form of `model_dump()`.
 fn flat(messages: &[&str]) -> String {
     format!("[{{\"type\":\"human\",\"content\":\"Is the Heron free?\"}},{}]", messages.join(","))
 }
 
 #[test]
-fn calls_whose_arguments_are_no_json_are_calls() {
+fn calls_with_invalid_json_arguments_are_read() {
     let message = r#"{"type":"ai","content":"","tool_calls":[],"invalid_tool_calls":[
         {"name":"tide","args":"{bad","id":"c9","error":"no JSON","type":"invalid_tool_call"}]}"#;
     let session = read("talk", &flat(&[message, r#"{"type":"tool","content":"low","tool_call_id":"c9"}"#]));
@@ -113,7 +113,7 @@ fn functions_are_answered_by_their_name() {
 }
 
 #[test]
-fn a_removed_message_is_taken_out() {
+fn removed_message_is_omitted() {
     let all = [
         r#"{"type":"ai","id":"a1","content":"No idea."}"#,
         r#"{"type":"remove","id":"a1","content":""}"#,
@@ -128,7 +128,7 @@ fn a_removed_message_is_taken_out() {
 }
 
 #[test]
-fn results_whose_calls_were_not_kept_are_noted() {
+fn results_without_calls_are_noted() {
     let session = read("talk", &flat(&[r#"{"type":"tool","name":"tide","content":"The tide is low"}"#]));
     assert_eq!(session.ignored(), ["1 result stands in the file without its call: no provider takes it so"]);
 }

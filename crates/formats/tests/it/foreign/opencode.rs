@@ -1,7 +1,7 @@
 use super::{assert_says, sample};
 
 #[test]
-fn an_export_is_read_as_it_is_sent() {
+fn export_gives_the_conversation_as_sent() {
     let session = sample("opencode.json");
     assert_says(
         &session,

@@ -1,4 +1,4 @@
-//! Files of tools that are known and not read.
+//! Files of known tools that are not supported.
 
 use super::try_read;
 
@@ -57,7 +57,7 @@ fn sessions_of_pi_and_droid() {
 }
 
 #[test]
-fn files_beside_a_task_and_a_session() {
+fn files_next_to_a_task_and_a_session() {
     for (text, remedy) in [
         (r#"[{"ts":1,"type":"say","say":"text","text":"Paint the Teal."}]"#, "api_conversation_history.json"),
         (

@@ -2,7 +2,7 @@ use super::{assert_says, read, sample};
 use context_window::WireFormat;
 
 #[test]
-fn a_task_is_read_with_the_thoughts_of_any_provider() {
+fn task_is_read_with_the_reasoning_of_any_provider() {
     let session = sample("roo.json");
     assert_says(
         &session,
@@ -26,7 +26,7 @@ fn a_task_is_read_with_the_thoughts_of_any_provider() {
 }
 
 #[test]
-fn condensed_messages_are_left_out_but_the_task_before_an_older_summary() {
+fn condensed_messages_are_omitted_except_the_task_before_an_older_summary() {
     assert_says(
         &sample("roo-condensed.json"),
         &[
@@ -54,7 +54,7 @@ fn the_newest_summary_counts_and_results_without_their_calls_go() {
 }
 
 #[test]
-fn truncated_messages_are_left_out_while_their_marker_is_there() {
+fn truncated_messages_are_omitted_while_their_marker_exists() {
     let marked = |marker: &str| {
         format!(
             r#"[{{"role":"user","content":"Paint the Teal.","ts":1}},
@@ -69,7 +69,7 @@ fn truncated_messages_are_left_out_while_their_marker_is_there() {
         &["user: Paint the Teal.", "user: [2 messages hidden]", "assistant: Painted red.", "user: Thanks."],
         &["2 messages that Roo Code took out to make room are left out"],
     );
-    // The user went back to before the cut: the marker is gone, and the messages are sent again.
+    // The user went back to before the cut: the marker is gone, and the messages are active again.
     assert_says(
         &read("task.json", &marked("")),
         &[
@@ -103,9 +103,9 @@ fn reasoning_of_openai_keeps_its_encrypted_content() {
     assert_eq!(thought.wire_format, Some(WireFormat::OpenAiResponses));
 }
 
-/// Logs of applications note times as well, and speak the language of OpenAI.
+/// Application logs record times as well, and use the form of OpenAI.
 #[test]
-fn a_log_with_times_is_read_as_it_was() {
+fn log_with_times_is_read_unchanged() {
     let log = r#"[{"role":"user","content":[{"type":"text","text":"Is the Teal dry?"}],"ts":1},
         {"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",
             "function":{"name":"look","arguments":"{}"}}],"ts":2},

@@ -27,7 +27,7 @@ fn a_request_of_cohere_1() {
 }
 
 #[test]
-fn a_request_of_cohere_2_keeps_plans_documents_and_thoughts() {
+fn cohere_2_request_keeps_plans_documents_and_reasoning() {
     let call =
         json!({ "id": "c1", "type": "function", "function": { "name": "free_boats", "arguments": "{}" } });
     let document = json!({ "type": "document", "document": { "data": { "boats": "Heron" } } });

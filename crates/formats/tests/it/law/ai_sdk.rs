@@ -43,14 +43,15 @@ pub fn shapes() -> Vec<Shape> {
     ]
 }
 
-/// The events of each message of the user interface: the assistant's steps and their results are one.
+/// Returns the events of each message in the user interface: the assistant's steps and their results are one
+/// message.
 fn turns(events: &[Event]) -> Vec<&[Event]> {
     let is_assistant = |event: &Event| matches!(event, Event::Assistant { .. } | Event::Result { .. });
     let are_one = |one: &Event, next: &Event| is_assistant(one) && is_assistant(next);
     events.chunk_by(are_one).collect()
 }
 
-/// The result of a call in the events of its turn.
+/// Returns the result of a call in the events of its turn.
 fn result<'e>(events: &'e [Event], wanted: &Called) -> (&'e str, bool) {
     let found = events.iter().find_map(|event| match event {
         Event::Result { call, text, is_failed } if call == wanted => Some((text.as_str(), *is_failed)),
@@ -148,7 +149,7 @@ fn model_result(event: &Event) -> Value {
     json!({ "type": "tool-result", "toolCallId": call.id, "toolName": call.name, "output": output })
 }
 
-/// Version 4 says the texts once more in `content`, and the calls in `toolInvocations`.
+/// Version 4 repeats the texts in `content`, and the calls in `toolInvocations`.
 fn of_ui_4(events: &[Event]) -> Vec<Value> {
     let message = |(at, turn): (usize, &[Event])| {
         let (mut parts, mut said, mut invocations) = (Vec::new(), String::new(), Vec::new());
@@ -202,7 +203,7 @@ fn of_ui_4(events: &[Event]) -> Vec<Value> {
     turns(events).into_iter().enumerate().map(message).collect()
 }
 
-/// Version 4 has `args`, `result` and `isError`, and a signature beside the text of a thought.
+/// Version 4 has `args`, `result` and `isError`, and the signature next to the reasoning text.
 fn of_core(events: &[Event]) -> Vec<Value> {
     let mut messages = of_model(events);
     let parts = messages.iter_mut().filter_map(|message| message["content"].as_array_mut()).flatten();

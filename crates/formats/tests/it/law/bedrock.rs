@@ -55,7 +55,7 @@ fn body(events: &[Event]) -> Value {
             Event::Result { call, text, is_failed } => {
                 let status = if *is_failed { "error" } else { "success" };
                 let block = json!({ "toolResult": { "toolUseId": call.id, "content": [{ "text": text }], "status": status } });
-                // The results of one message of calls stand in one of the user's.
+                // The results for one message of calls are in one user message.
                 if let Some(last) =
                     messages.last_mut().filter(|last| last["content"][0].get("toolResult").is_some())
                 {

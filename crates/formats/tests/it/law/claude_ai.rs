@@ -1,5 +1,5 @@
-//! Exports of Claude.ai: a list with one conversation, a conversation, and one of the time before calls had
-//! ids.
+//! Exports of Claude.ai: a list with one conversation, a conversation, and an older one in which calls have
+//! no ids.
 
 use super::{ALL, Event, Keeps, Shape};
 use context_window_formats::FileFormat;

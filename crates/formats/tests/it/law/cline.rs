@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 pub fn shapes() -> Vec<Shape> {
     let format = FileFormat::Cline;
-    // A conversation of the user alone is one of Roo Code's as well.
+    // A conversation with only user messages is also valid for Roo Code.
     vec![
         Shape { name: "cline", format, write: list, keeps: Keeps { system: false, ..ALL } },
         Shape { name: "cline-session", format, write: session, keeps: ALL },

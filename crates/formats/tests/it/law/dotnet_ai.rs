@@ -55,7 +55,8 @@ fn messages(events: &[Event]) -> Value {
     events.iter().map(message).collect()
 }
 
-/// The spelling of a serialiser without options: capitals, and nulls for what is not there.
+/// Returns the value as a serialiser without options writes it: capitalised names, and nulls for absent
+/// values.
 fn in_pascal(value: Value) -> Value {
     match value {
         Value::Array(all) => all.into_iter().map(in_pascal).collect(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub fn shapes() -> Vec<Shape> {
     let format = FileFormat::Goose;
     let keeps = Keeps { system: false, ..ALL };
-    // Older results have no place for a failure with a content.
+    // Older results cannot express a failure with content.
     let old = Keeps { failures: false, ..keeps };
     vec![
         Shape { name: "goose", format, write: export, keeps },

@@ -1,4 +1,4 @@
-//! Messages of `LangChain` (langchain-core 0.1 to 1.8, @langchain/core 1.4), in the forms that their own
+//! Messages of `LangChain` (langchain-core 0.1 to 1.8, @langchain/core 1.4), in the forms that its own
 //! functions write.
 
 use super::{ALL, Called, Event, Keeps, Shape};
@@ -32,7 +32,7 @@ pub fn shapes() -> Vec<Shape> {
     ]
 }
 
-/// The places of calls and reasoning.
+/// The positions of calls and reasoning.
 #[derive(Clone, Copy, PartialEq)]
 enum Blocks {
     None,

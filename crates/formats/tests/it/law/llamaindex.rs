@@ -1,5 +1,5 @@
 //! Chat messages of `LlamaIndex` (llama-index-core 0.10 and 0.14), as `model_dump()`, chat stores and
-//! memories give them.
+//! memories return them.
 
 use super::{ALL, Called, Event, Keeps, Shape};
 use context_window_formats::FileFormat;

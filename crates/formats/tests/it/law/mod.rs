@@ -1,9 +1,9 @@
-//! The law of reading (rule J3): every text, call and result of a file is in its session, or reading it is an
-//! error.
+//! Property test of reading (rule J3): every text, call and result of a file is in its session, or reading it
+//! is an error.
 //!
-//! A generated conversation is written in the shape of a tool by a writer that shares nothing with the
-//! reader, read back and compared; then the file is damaged in many ways, and whatever still stands in it has
-//! to be in what was read. To add a tool, write its module with `shapes()` and name it in [`shapes`].
+//! A generated conversation is written in the shape of a tool by a writer that shares no code with the
+//! reader, then read back and compared. The file is then damaged in many ways, and all texts left in it have
+//! to be in the session. To add a tool, write its module with `shapes()` and name it in [`shapes`].
 
 use context_window::{Message, Part, Role};
 use context_window_formats::{FileFormat, ReadOptions, Session, SessionFile};
@@ -49,7 +49,7 @@ pub struct Called {
     pub arguments: Value,
 }
 
-/// A shape of a file: how a tool writes, and what of a conversation it can say.
+/// The shape of a file: a tool's way to write, and the features it can express.
 pub struct Shape {
     pub name: &'static str,
     pub format: FileFormat,
@@ -57,17 +57,17 @@ pub struct Shape {
     pub keeps: Keeps,
 }
 
-/// The features of a conversation that a shape can hold. The others are left out before it is written.
+/// The features of a conversation that a shape can express. The others are removed before writing.
 #[derive(Debug, Clone, Copy)]
 pub struct Keeps {
     pub system: bool,
-    /// A system text may stand after the first message.
+    /// A system text may come after the first message.
     pub late_system: bool,
     pub thoughts: bool,
     pub images: bool,
     pub failures: bool,
     pub ids: bool,
-    /// Several calls may stand before their results.
+    /// Several calls may come before their results.
     pub parallel: bool,
 }
 
@@ -107,7 +107,7 @@ fn shapes() -> Vec<Shape> {
     all.into_iter().flatten().collect()
 }
 
-/// A sequence of numbers that is the same on every machine.
+/// A pseudo-random sequence that is the same on every machine.
 pub struct Dice(u64);
 
 impl Dice {
@@ -129,7 +129,7 @@ impl Dice {
 pub const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// Makes a conversation. Every text in it has a word of its own, so that a lost one can be told.
+/// Generates a conversation. Every text in it contains a unique word, so that a lost one is detected.
 pub fn conversation(seed: u64, keeps: Keeps) -> Vec<Event> {
     let mut dice = Dice::new(seed);
     let mut words = 0;
@@ -181,7 +181,7 @@ pub fn conversation(seed: u64, keeps: Keeps) -> Vec<Event> {
     events
 }
 
-/// Everything that a session says, in order, as lines.
+/// Returns the content of a session in order, as lines.
 fn said(session: &Session, keeps: Keeps) -> Vec<String> {
     let mut lines: Vec<String> =
         session.log.system().iter().map(|message| format!("system: {}", message.text())).collect();
@@ -230,7 +230,7 @@ fn of_message(
     lines
 }
 
-/// The same of the events that were written.
+/// Returns the same lines for the written events.
 fn expected(events: &[Event], keeps: Keeps) -> Vec<String> {
     let mut lines = Vec::new();
     let id = |call: &Called| if keeps.ids { call.id.clone() } else { String::new() };
@@ -257,7 +257,7 @@ fn expected(events: &[Event], keeps: Keeps) -> Vec<String> {
     lines
 }
 
-/// Lines without those that say nothing.
+/// Returns the lines without empty ones.
 fn without_blank(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().filter(|line| line.split_once(": ").is_some_and(|(_, text)| !text.is_empty())).collect()
 }
@@ -266,7 +266,7 @@ fn counts() -> (u64, u64) {
     if std::env::var_os("FULL").is_some() { (1_000, 20_000) } else { (30, 200) }
 }
 
-/// The shapes to try: all of them, or the one that `LAW_SHAPE` names.
+/// Returns the shapes to test: all of them, or the one that `LAW_SHAPE` names.
 fn wanted() -> Vec<Shape> {
     let wanted = std::env::var_os("LAW_SHAPE")
         .and_then(|name| name.into_string().ok())
@@ -293,7 +293,7 @@ fn every_text_call_and_result_is_read_back() {
                 shape.name,
                 session.ignored()
             );
-            // The name of the format gives the same as its shape.
+            // Reading by the format's name gives the same result as detection.
             let options = ReadOptions::new().read_as(shape.format);
             let named = SessionFile::with_options("talk", text.clone().into_bytes(), options);
             let named = named.and_then(|file| file.session(None));
@@ -319,7 +319,7 @@ fn a_damaged_file_loses_nothing_in_silence() {
     });
 }
 
-/// Damages files of one shape, and checks that what still stands in them is read or refused.
+/// Damages files of one shape, and checks that all texts left in them are read or refused.
 fn damage(shape: &Shape) {
     let (mut read, mut refused) = (0, 0);
     for seed in 0..counts().1 {
@@ -363,12 +363,12 @@ fn damage(shape: &Shape) {
     assert!(read > 0 && refused > 0, "{}: {read} read, {refused} refused", shape.name);
 }
 
-/// Returns the number of notes on values that are not read.
+/// Returns the number of notes about values that are not read.
 fn notes(session: &Session) -> usize {
     session.ignored().len() + session.unread_keys().len()
 }
 
-/// The words that the texts of a conversation are told by.
+/// Returns the unique words that identify the texts of a conversation.
 fn words(text: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for (at, _) in text.match_indices("word") {

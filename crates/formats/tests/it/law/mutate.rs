@@ -1,9 +1,9 @@
-//! Damage to a JSON file, as slips of hands and programs do it.
+//! Damage to a JSON file like that by typing errors and faulty programs.
 
 use super::Dice;
 use serde_json::{Map, Value};
 
-/// Damages a file of JSON, or of JSON lines, in one to three places.
+/// Damages a file of JSON or JSON lines in one to three places.
 pub fn damaged(text: &str, seed: u64) -> String {
     let mut dice = Dice::new(seed ^ 0x00c0_ffee);
     let stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
@@ -26,7 +26,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Damages the value at a place, counted from the outside.
+/// Damages the value at a position, counted from the outside.
 fn damage(value: &mut Value, place: &mut usize, dice: &mut Dice) -> bool {
     if *place == 0 {
         change(value, dice);
@@ -68,7 +68,7 @@ fn change_object(object: &mut Map<String, Value>, dice: &mut Dice) {
     match dice.below(5) {
         0 => drop(object.remove(name)),
         1 => drop(object.insert("extra".into(), Value::from(1))),
-        // A key is renamed in its place.
+        // A key is renamed in place.
         _ => {
             let garbled = garbled(name, dice);
             let entries: Vec<(String, Value)> = std::mem::take(object).into_iter().collect();
@@ -78,9 +78,9 @@ fn change_object(object: &mut Map<String, Value>, dice: &mut Dice) {
     }
 }
 
-/// A name that is written another way.
+/// Returns a name in another spelling.
 fn garbled(name: &str, dice: &mut Dice) -> String {
-    // A word that tells a text stays whole.
+    // A word that identifies a text stays whole.
     if name.contains("word") {
         return name.to_owned();
     }

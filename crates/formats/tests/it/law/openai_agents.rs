@@ -1,4 +1,4 @@
-//! Items of the `OpenAI` Agents SDK 0.6, as `to_input_list()` gives them.
+//! Items of the `OpenAI` Agents SDK 0.6, as `to_input_list()` returns them.
 
 use super::{ALL, Event, Keeps, Shape};
 use context_window_formats::FileFormat;
@@ -43,7 +43,7 @@ pub fn shapes() -> Vec<Shape> {
     ]
 }
 
-/// The same item as the SDK for JavaScript has it.
+/// Returns the same item in the form of the SDK for JavaScript.
 fn in_js(mut item: Value) -> Value {
     let id = item.as_object_mut().unwrap().remove("call_id");
     if let Some(id) = id {

@@ -49,7 +49,7 @@ fn message(event: &Event) -> Value {
     json!({ "role": role, "parts": parts })
 }
 
-/// The attributes of the last request, whose answer is the last message if the assistant said it.
+/// Returns the attributes of the last request. Its answer is the last message if that is the assistant's.
 fn attributes(events: &[Event], are_texts: bool) -> Value {
     let (mut input, mut system, mut output) = (Vec::new(), Vec::new(), Vec::new());
     for event in events {

@@ -48,7 +48,7 @@ fn messages(events: &[Event]) -> Vec<Value> {
                 "part_kind": "tool-return" })],
             ),
         };
-        // Parts of one request stand together.
+        // Parts of one request are in one message.
         match all.last_mut().filter(|last| kind == "request" && last["kind"] == "request") {
             Some(last) => last["parts"].as_array_mut().unwrap().extend(parts),
             None if kind == "request" => {

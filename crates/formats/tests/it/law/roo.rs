@@ -14,7 +14,7 @@ pub fn shapes() -> Vec<Shape> {
             write: |events| Value::from(messages(events, false)).to_string(),
             keeps,
         },
-        // Thoughts of other providers are blocks that Anthropic does not have.
+        // Reasoning of other providers is stored in blocks that Anthropic does not have.
         Shape {
             name: "roo-reasoning",
             format,

@@ -51,7 +51,7 @@ fn python(event: &Event) -> Value {
 
 fn csharp(event: &Event) -> Value {
     let text = |text: &String| json!({ "$type": "TextContent", "Text": text });
-    // A plugin's function: the model knows it by both names.
+    // The model knows a plugin's function by both names.
     let name = |name: &str| {
         name.split_once('-').map_or((Value::Null, json!(name)), |(plugin, own)| (json!(plugin), json!(own)))
     };
@@ -82,7 +82,7 @@ fn csharp(event: &Event) -> Value {
     json!({ "Role": { "Label": role }, "Items": items, "ModelId": "gpt-4o" })
 }
 
-/// The same as ASP.NET writes it.
+/// Returns the same value in the spelling of ASP.NET.
 fn camel(value: Value) -> Value {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! Bodies of servers that take much of the form of `OpenAI` Chat: Ollama (0.6.3), Mistral (3.7.0) and Cohere
+//! Bodies of servers with much of the form of `OpenAI` Chat: Ollama (0.6.3), Mistral (3.7.0) and Cohere
 //! (7.3.1).
 
 use super::{ALL, Called, Event, Keeps, Shape};

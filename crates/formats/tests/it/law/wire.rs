@@ -1,4 +1,4 @@
-//! Request bodies of providers, as a session file holds them.
+//! Request bodies of providers, as session files.
 
 use super::{ALL, Event, Keeps, Shape};
 use context_window_formats::FileFormat;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 pub fn shapes() -> Vec<Shape> {
     let format = FileFormat::Session;
-    // OpenAI says nowhere that a call failed.
+    // OpenAI's format cannot express a failed call.
     let of_openai = Keeps { failures: false, late_system: true, ..ALL };
     vec![
         Shape {
@@ -64,7 +64,7 @@ fn chat(events: &[Event]) -> Vec<Value> {
     events.iter().map(message).collect()
 }
 
-/// The messages of Anthropic without system texts: the role and the blocks of each.
+/// Returns the messages of Anthropic without system texts: the role and the blocks of each.
 pub fn blocks(events: &[Event]) -> Vec<(&'static str, Vec<Value>)> {
     let mut messages = Vec::new();
     for event in events {

@@ -14,7 +14,7 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, MouseButton, MouseEven
 use std::sync::Arc;
 
 #[test]
-fn a_session_that_grows_is_shown_as_it_is() {
+fn growing_session_is_shown_with_its_latest_state() {
     use super::super::{ask::Answer, update};
     let mut it = screen(CHAT, (120, 40), "/section:rag<Enter>");
     it.app.follow = Follow::Yes;

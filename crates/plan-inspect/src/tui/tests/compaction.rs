@@ -21,7 +21,7 @@ fn sent(it: &Script) -> u64 {
 }
 
 #[test]
-fn a_preview_changes_nothing_and_says_what_would() {
+fn preview_changes_nothing_and_lists_the_changes() {
     let before = fingerprint(&screen(FULL, (100, 30), ""));
     for (keys, says) in
         [("c", "archived    6 messages"), ("cl", "archived    11 messages"), ("cll", "digest:")]
@@ -39,7 +39,7 @@ fn a_preview_changes_nothing_and_says_what_would() {
 /// An applied compaction is planned at once. Undo reverts it step by step, together with changes tried before
 /// and after it.
 #[test]
-fn what_is_applied_is_undone_in_its_turn() {
+fn applied_compaction_is_undone_in_order() {
     let mut it = screen(FULL, (100, 30), "");
     let own = fingerprint(&it);
     it.press("+<lt>").unwrap();
@@ -65,7 +65,7 @@ fn what_is_applied_is_undone_in_its_turn() {
 
 /// The plan of the saved file equals the plan on the screen, and the session file is not changed.
 #[test]
-fn what_is_saved_is_what_was_shown() {
+fn saved_file_gives_the_plan_on_the_screen() {
     let folder = tempfile::tempdir().unwrap();
     let source = std::fs::read(context_window_testing::root().join(TALK)).unwrap();
     for (number, keys) in
@@ -95,7 +95,7 @@ fn what_is_saved_is_what_was_shown() {
 
 /// If the session file grows, the screen shows its new contents.
 #[test]
-fn a_session_that_grows_takes_an_applied_compaction_back() {
+fn growing_session_undoes_an_applied_compaction() {
     let mut it = screen(FULL, (100, 30), "");
     let own = fingerprint(&it);
     it.press("c<Enter>c").unwrap();

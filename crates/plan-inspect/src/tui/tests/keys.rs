@@ -14,7 +14,7 @@ use context_window_report as report;
 
 /// Walks through every view and every key, and checks the effect of each.
 #[test]
-fn every_key_does_what_the_help_says() {
+fn every_key_has_its_documented_effect() {
     let mut it = screen(CHAT, (120, 40), "");
     let press = |it: &mut Script, keys: &str| it.press(keys).unwrap();
     let total = it.app.list.rows().len();
@@ -239,7 +239,7 @@ fn an_earlier_prompt_lists_its_messages() {
 
 /// The row of a match shows the matching text, wherever it occurs in the message.
 #[test]
-fn what_is_found_is_in_sight() {
+fn search_match_is_visible() {
     let (mut found, mut further_on) = (0, 0);
     for word in ["wheat", "rolls", "friday", "shelf", "grams", "salt", "60", "RYE"] {
         let mut it = screen(TALK, (80, 24), "5g");
@@ -281,7 +281,7 @@ fn looking_for_something_keeps_the_row() {
 
 /// The same key undoes a tried change, even if the item is then part of a run.
 #[test]
-fn the_same_key_takes_it_back() {
+fn same_key_undoes_the_change() {
     let mut tried = 0;
     for (arguments, keys) in [(CHAT, "jjj"), (CHAT, "jjjj"), (CHAT, "j"), (TALK_SMALL, "jj")] {
         for key in ["t", "p"] {
@@ -379,7 +379,7 @@ fn every_key_is_on_the_page() {
 }
 
 #[test]
-fn names_of_keys_that_are_none_are_refused() {
+fn unknown_key_names_are_refused() {
     let mut it = screen(CHAT, (80, 24), "");
     assert!(it.press("<Entre>").unwrap_err().to_string().contains("<Entre> is not a key"));
     assert_eq!(crate::args::picture_size("120x40"), Ok((120, 40)));
@@ -460,7 +460,7 @@ fn fixes_are_shown_in_turn() {
 
 /// An excluded item keeps its row, marked and selected, and the same key includes it again.
 #[test]
-fn what_is_excluded_keeps_its_row() {
+fn excluded_item_keeps_its_row() {
     for size in [(80, 24), (120, 40)] {
         for keys in ["/id:postage<Enter>", "/id:postage<Enter><Esc>", "5/id:postage<Enter>"] {
             let mut it = screen(CHAT, size, keys);
@@ -521,7 +521,7 @@ fn the_overview_gives_way_to_the_sections() {
 /// A fix is tried in addition to other tried changes, even if only those exceed the budget. The next fix
 /// replaces it.
 #[test]
-fn fixes_go_beside_other_changes() {
+fn fixes_combine_with_other_changes() {
     let mut it = screen(CHAT, (120, 40), "++<lt><lt><lt><lt><lt><lt><lt><lt><lt>");
     assert!(it.app.plan().unwrap().overflow.is_some(), "{}", it.app.what_if.budget());
     assert!(it.text().unwrap().contains(": f tries a fix"));
@@ -546,7 +546,7 @@ fn fixes_go_beside_other_changes() {
 }
 
 #[test]
-fn what_is_required_cannot_be_excluded() {
+fn required_item_cannot_be_excluded() {
     let mut it = screen(CHAT, (120, 40), "gx");
     assert_eq!(it.app.note, "s0 is required: it cannot be excluded");
     it.press("ax").unwrap();
@@ -555,7 +555,7 @@ fn what_is_required_cannot_be_excluded() {
 
 /// A pin that does not fit is reported at once, with its tokens and the available ones.
 #[test]
-fn a_pin_that_does_not_fit_is_said() {
+fn unfitting_pin_is_reported() {
     let session = serde_json::json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "Is it late?"}],
         "pinned": [{"id": "long", "text": "word ".repeat(400), "priority": "high"}]});
     let folder = tempfile::tempdir().unwrap();

@@ -93,7 +93,7 @@ fn every_screen_looks_as_it_did() {
 
 /// The message for a screen that is too small contains only whole words at every size.
 #[test]
-fn a_screen_that_is_too_small_says_so_in_whole_words() {
+fn too_small_screen_shows_a_whole_message() {
     let sizes = (1..60)
         .map(|width| (width, 14))
         .chain((1..15).flat_map(|height| [(60, height), (21, height), (8, height)]));
@@ -128,7 +128,7 @@ fn selected(script: &Script) -> String {
 }
 
 #[test]
-fn what_is_selected_is_reversed_and_said_in_signs_too() {
+fn selection_is_reversed_and_marked_in_text() {
     for size in SIZES {
         let script = screen(CHAT, size, "jj");
         assert!(selected(&script).contains("^ voucher"), "{}", selected(&script));
@@ -177,7 +177,7 @@ fn levels_have_their_colours_and_sixteen_are_enough() {
 }
 
 #[test]
-fn without_colour_there_is_none_and_the_text_is_the_same() {
+fn plain_theme_has_no_colour_and_the_same_text() {
     for (arguments, keys) in [(CHAT, "o"), (OVER, ""), (TALK, "5G{<Enter>"), (TALK, "d"), (TALK, "?")] {
         let mut plain = Script::open(app(arguments, Theme::plain(), (80, 24)));
         plain.press(keys).unwrap();
@@ -189,7 +189,7 @@ fn without_colour_there_is_none_and_the_text_is_the_same() {
 /// Parts of the head that do not fit are left out completely. The prompt number and the state of the file are
 /// always shown.
 #[test]
-fn the_head_is_never_cut() {
+fn header_is_never_cut() {
     for width in (60..=100).chain([119, 120, 140]) {
         let mut script = screen(CHAT, (width, 24), "[");
         script.app.follow = super::state::Follow::Paused(None);

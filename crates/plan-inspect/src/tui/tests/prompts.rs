@@ -11,7 +11,7 @@ use super::{
 /// A file written with `w` gives the same plan at the same prompt with `--what-if`, and can be undone in the
 /// same way.
 #[test]
-fn what_was_written_is_tried_again() {
+fn written_trial_file_gives_the_same_plan() {
     let path = std::env::temp_dir().join(format!("context-window-{}-what-if.json", std::process::id()));
     for (arguments, keys) in [
         (CHAT, "+<lt><lt>"),
@@ -123,7 +123,7 @@ fn nothing_is_lost_in_a_crowded_timeline() {
 
 /// An earlier prompt shows the same figures as the replay.
 #[test]
-fn earlier_prompts_are_those_of_the_replay() {
+fn earlier_prompts_equal_those_of_the_replay() {
     for arguments in [CHAT, TALK, OVER, "examples/agent-parallel-tools.json --budget 300"] {
         let mut it = screen(arguments, (120, 40), "");
         for place in (0..it.app.marks.len().saturating_sub(1)).rev() {
@@ -142,7 +142,7 @@ fn earlier_prompts_are_those_of_the_replay() {
 
 /// The budget in the detail is the one at which the slider includes the item, at every prompt.
 #[test]
-fn what_is_said_of_other_budgets_is_what_they_do() {
+fn stated_budget_is_the_one_that_includes_the_item() {
     let mut tried = 0;
     for arguments in [CHAT, TALK_SMALL, OVER, "examples/agent-parallel-tools.json --budget 200"] {
         let mut it = screen(arguments, (120, 40), "o");
@@ -183,7 +183,7 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
 
 /// Every bar has the height of its prompt, and a cell for every kind that fills at least two cells.
 #[test]
-fn bars_are_as_high_as_their_prompts() {
+fn bar_heights_match_prompt_sizes() {
     let mut checked = 0;
     for (arguments, size) in [(TALK, (80, 24)), (TALK, (120, 40)), (TALK_SMALL, (80, 24)), (CHAT, (100, 30))]
     {

@@ -94,7 +94,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(marks: usize, width: usize) -> Self {
+    fn fit_marks(marks: usize, width: usize) -> Self {
         let count = marks.min(width);
         Self { marks, count, wide: width.checked_div(count).unwrap_or(1).min(WIDEST) }
     }
@@ -145,7 +145,7 @@ pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
     let places = app.places();
     let area = inside(if app.view == View::Timeline { areas(places.body)[0] } else { places.strip });
     let bars = bars(area);
-    let columns = Columns::of(app.marks.len(), bars.width.into());
+    let columns = Columns::fit_marks(app.marks.len(), bars.width.into());
     let column = usize::from(at.x.checked_sub(bars.x)?).checked_div(columns.wide)?;
     (area.contains(at) && column < columns.count).then(|| worst(app, columns.prompts(column)))
 }
@@ -184,7 +184,7 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
             buffer.set_stringn(area.x, bars.y + row, label, AXIS.into(), app.theme.faint);
         }
     }
-    let columns = Columns::of(app.marks.len(), bars.width.into());
+    let columns = Columns::fit_marks(app.marks.len(), bars.width.into());
     for column in 0..columns.count {
         let prompts = columns.prompts(column);
         let place = worst(app, prompts.clone());

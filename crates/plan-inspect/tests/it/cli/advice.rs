@@ -1,15 +1,15 @@
-//! What a report advises, done on the command line: the next report shows what was promised.
+//! The advice of a report, applied on the command line: the next report has the promised numbers.
 
 use super::{EXAMPLE, file, out};
 use serde_json::{Value, json};
 
-/// The line of a report that says what fills the prompt.
+/// Returns the line of a report about the largest items of the prompt.
 fn fills(args: &[&str]) -> String {
     let text = out(&[args, &["--width", "1000"]].concat());
     text.lines().find(|line| line.starts_with("fills   ")).unwrap_or_default().to_owned()
 }
 
-/// Tokens of the kinds whose names begin so, as a report has them.
+/// Returns the tokens of the kinds with this prefix in a report.
 fn tokens(args: &[&str], kind: &str) -> u64 {
     let text = out(args);
     let kinds = text.lines().skip_while(|line| *line != "what fills the prompt").skip(1);
@@ -22,7 +22,7 @@ fn number(text: &str) -> u64 {
     text.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
 }
 
-/// Applies the advice of a report, and checks the tokens that it promised. Returns what was advised.
+/// Applies the advice of a report and checks the promised tokens. Returns the advice.
 fn apply(name: &str, args: &[&str]) -> String {
     let line = fills(args);
     if let Some((_, said)) = line.split_once("; --set ") {
@@ -58,7 +58,7 @@ fn apply(name: &str, args: &[&str]) -> String {
     "compact".into()
 }
 
-/// An agent at work: questions, calls and long results.
+/// Returns an agent's session: questions, calls and long results.
 fn agent(turns: usize) -> Value {
     let turn = |at: usize| {
         let text = format!("entry {at}: ").repeat(60 + at);
@@ -77,7 +77,7 @@ fn agent(turns: usize) -> Value {
 }
 
 #[test]
-fn advice_of_a_report_does_what_it_says() {
+fn advice_of_a_report_has_its_stated_effect() {
     let talk: Vec<Value> = (0..40)
         .map(|at| {
             let role = if at % 2 == 0 { "user" } else { "assistant" };
@@ -95,7 +95,8 @@ fn advice_of_a_report_does_what_it_says() {
     let rag = json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "Which facts?"}], "rag": passages});
     let rag = file("advice-rag.json", rag.to_string().as_bytes());
     assert_eq!(apply("advice-rag-done.json", &[rag.to_str().unwrap(), "--budget", "600"]), "rag.max_items");
-    // Without a last prompt nothing is cleared, so that is not advised; with one it is, and what is cleared once is not again.
+    // Without a last prompt nothing is cleared, so clearing is not advised. With one it is, and an applied
+    // clearing is not advised again.
     let work = file("advice-agent.json", agent(12).to_string().as_bytes());
     let work = work.to_str().unwrap();
     assert_eq!(apply("advice-agent-done.json", &[work, "--budget", "3000"]), "compact");
@@ -111,7 +112,7 @@ fn advice_of_a_report_does_what_it_says() {
         ),
         "conversation.tool_results"
     );
-    // Nothing helps where the question itself is too long.
+    // If the question itself is too long, there is no advice.
     let long = json!([{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello!"},
         {"role": "user", "content": "word ".repeat(2_000)}]);
     let long = file("advice-question.json", long.to_string().as_bytes());

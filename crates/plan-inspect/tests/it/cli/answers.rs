@@ -1,9 +1,9 @@
-//! Why, what differs, what is repeated, and what vectors expect.
+//! Explanations, diffs, repeated prefixes, and test vectors.
 
 use super::{EXAMPLE, fails, file, inspect, out};
 use serde_json::Value;
 
-/// The shipped test vectors, at least 200 of them, hold; a wrong one is found and named.
+/// The shipped test vectors, at least 200, pass; a wrong one is found and named.
 #[test]
 fn the_vectors_hold() {
     let said = out(&["vectors", "tests/vectors"]);
@@ -22,7 +22,7 @@ fn the_vectors_hold() {
     assert!(fails(&["vectors", none.to_str().unwrap()]).contains("no vector"));
 }
 
-/// A prompt that fills its budget is not called large by that number alone.
+/// The report of the largest prompt states its budget too, because a prompt may be large only relative to it.
 #[test]
 fn a_replay_names_the_budget_of_its_largest_prompt() {
     let text = out(&["replay", "examples/long-talk.json", "--budget", "200"]);
@@ -32,7 +32,7 @@ fn a_replay_names_the_budget_of_its_largest_prompt() {
     );
 }
 
-/// The row of a run has one number in the report and in its explanation.
+/// The row of a run has the same token count in the report and in its explanation.
 #[test]
 fn a_run_costs_the_same_in_the_report_and_in_its_explanation() {
     let talk = ["examples/long-talk.json", "--budget", "200"];
@@ -48,7 +48,7 @@ fn a_run_costs_the_same_in_the_report_and_in_its_explanation() {
 }
 
 #[test]
-fn an_explanation_says_why_and_how_back() {
+fn explanation_names_the_reason_and_the_remedy() {
     let args = ["explain", EXAMPLE, "hours", "--budget", "400"];
     insta::assert_snapshot!(out(&args), @r"
     hours  out: too large; 30 tokens left
@@ -62,7 +62,7 @@ fn an_explanation_says_why_and_how_back() {
     assert!(readme.contains(&out(&args)), "the README shows another explanation");
     let json: Value = serde_json::from_str(&out(&[&args[..], &["--format", "json"]].concat())).unwrap();
     assert_eq!((&json["enters_at"], &json["stays_from"]), (&403.into(), &490.into()));
-    // What it says holds.
+    // Planning confirms the explanation.
     for (budget, is_in) in
         [("402", false), ("403", true), ("456", true), ("457", false), ("489", false), ("490", true)]
     {
@@ -80,7 +80,7 @@ fn an_explanation_says_why_and_how_back() {
 }
 
 #[test]
-fn a_diff_names_one_cause_a_change() {
+fn diff_names_one_cause_per_change() {
     let said = out(&["diff", EXAMPLE, EXAMPLE, "--budget", "400", "--then-budget", "300"]);
     insta::assert_snapshot!(said, @r"
     before  370 / 400 tokens, 13 in, 2 out
@@ -100,9 +100,9 @@ fn a_diff_names_one_cause_a_change() {
     assert!(fails(&["diff", EXAMPLE, "nowhere.json"]).contains("nowhere.json cannot be read"));
 }
 
-/// Tools in another order are the only difference: every format says so, and what becomes of the cache.
+/// Tools in another order are the only difference: every format reports it, and its effect on the cache.
 #[test]
-fn a_diff_of_reordered_tools_says_so() {
+fn diff_reports_reordered_tools() {
     let session = |names: [&str; 3], about: &str| {
         let tool = |name: &str| serde_json::json!({"name": name, "description": format!("{about} {name}")});
         let tools: Vec<Value> = names.into_iter().map(tool).collect();
@@ -148,9 +148,9 @@ fn a_diff_of_reordered_tools_says_so() {
     assert!(same["tools"].is_null() && same["prefix"]["cause"].is_null(), "{same}");
 }
 
-/// A document is called by its id alone, in all commands, unless another item has that id too (rule O5).
+/// All commands name a document by its id alone, unless another item has that id too (rule O5).
 #[test]
-fn a_namespace_is_written_where_two_items_share_an_id() {
+fn namespace_is_written_if_two_items_share_an_id() {
     let session = |message: &str| {
         serde_json::json!({
             "model": "gpt-4o",
@@ -176,7 +176,7 @@ fn a_namespace_is_written_where_two_items_share_an_id() {
     }
 }
 
-/// The tokens of a list are those of each session's next prompt: its documents count.
+/// The tokens in a list are those of each session's next prompt, including its documents.
 #[test]
 fn a_list_has_the_tokens_of_the_plans() {
     let session = |id: &str, documents: usize| {
@@ -198,7 +198,7 @@ fn a_list_has_the_tokens_of_the_plans() {
 
 /// The cached prefix is in the report and the JSON.
 #[test]
-fn a_plan_says_how_long_its_cached_prefix_is() {
+fn plan_reports_the_length_of_its_cached_prefix() {
     let anchor = file("repeats-anchor.json", b"");
     let anchor = anchor.to_str().unwrap();
     out(&[EXAMPLE, "--budget", "400", "--save-anchor", anchor]);
@@ -223,7 +223,7 @@ fn a_plan_says_how_long_its_cached_prefix_is() {
 }
 
 #[test]
-fn a_replay_comes_to_the_sums_of_its_prompts() {
+fn replay_totals_are_the_sums_of_its_prompts() {
     let files = ["examples/long-talk.json", EXAMPLE];
     let lines = out(&["replay", files[0], files[1], "--format", "json"]);
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -247,7 +247,7 @@ fn a_replay_comes_to_the_sums_of_its_prompts() {
         text.contains("compacted #1")
             && text.contains("12 prompts of 1 session: 0 over budget, 1 compaction,")
     );
-    // What happened before the first one that is planned is not told as if it had happened there.
+    // Events before the first planned prompt are not shown at that prompt.
     let newest = out(&["replay", files[0], "--newest", "3"]);
     assert!(!newest.contains("compacted #") && newest.contains("\n    10"), "{newest}");
     assert!(out(&["replay", files[0], files[1]]).contains("support-chat.json        4"));
@@ -257,7 +257,7 @@ fn a_replay_comes_to_the_sums_of_its_prompts() {
     assert!(fails(&["replay", "nowhere.json"]).contains("nowhere.json cannot be read"));
 }
 
-/// Code keeps its shape wherever it is shown.
+/// Code keeps its layout in every output.
 #[test]
 fn tabs_are_spaces() {
     let session = br#"{"messages": [{"role": "user", "id": "q", "content": "if x {\n\tgo()\n}"}]}"#;
@@ -274,16 +274,16 @@ fn tabs_are_spaces() {
     assert!(out(&["history", path, "--format", "json"]).contains("{\\n\\tgo()"));
 }
 
-/// The prompts on the screen and those of `replay` are said to be the same.
+/// The prompts on the screen and those of `replay` are equal.
 #[test]
-fn replay_and_screen_say_the_same_of_a_prompt() {
+fn replay_and_screen_agree_on_a_prompt() {
     let args = ["examples/long-talk.json", "--budget", "200"];
     let replayed = out(&[&["replay"], &args[..]].concat());
     let screen = out(&[&["tui"], &args[..], &["--print", "200x60", "--keys", "2g"]].concat());
     let rows = |text: &str| -> Vec<String> {
         let lines = text.lines().map(|line| line.trim_matches('│').trim());
         let lines = lines.filter(|line| !line.contains(" prompts of "));
-        // Behind the numbers of the axis there are bars.
+        // The numbers of the axis are followed by bars.
         let lines = lines.skip_while(|line| !line.starts_with("prompt"));
         let lines = lines.filter(|line| !line.contains(" tokens again"));
         let rows =

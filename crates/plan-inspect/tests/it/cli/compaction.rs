@@ -1,10 +1,10 @@
-//! `compact` and `history`: what a compaction would do, and what it leaves behind.
+//! `compact` and `history`: the effect of a compaction, and the history after it.
 
 use super::{fails, file, inspect, out};
 use serde_json::Value;
 
 #[test]
-fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
+fn compactions_are_previewed_and_written_to_a_new_file() {
     let talk = "examples/long-talk.json";
     let before = std::fs::read_to_string(crate::support::root().join(talk)).unwrap();
     let json: Value = serde_json::from_str(&out(&["compact", talk, "--format", "json"])).unwrap();
@@ -14,7 +14,7 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     let request = json["request"].as_array().unwrap();
     assert!(request.last().unwrap()["content"].as_str().unwrap().contains("Answer with the summary alone"));
     assert!(json["digest"].as_str().unwrap().contains("The user asked: Then order rye for Monday."));
-    // In a new file, everything else byte for byte.
+    // Written to a new file, with everything else byte for byte the same.
     let summary = file("summary.txt", "Bread for Friday is planned; 50 kg of rye are ordered.\n".as_bytes());
     let new = file("compacted.json", b"");
     std::fs::remove_file(&new).unwrap();
@@ -32,7 +32,7 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     assert!(fails(&args).contains("exists; expected a new file"));
     let history = out(&["history", new]);
     assert!(history.contains("Context compacted #2: 10 messages archived, ~"), "{history}");
-    // By hand.
+    // A manual range.
     let by_hand = out(&["compact", talk, "--first", "m15", "--last", "m18"]);
     assert!(
         by_hand.contains(
@@ -76,7 +76,7 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     assert!(out(&[log]).contains("summary:1"));
 }
 
-/// A document takes what a compaction frees: the prompt would grow.
+/// A document would use the tokens that a compaction frees, so the prompt would grow.
 #[test]
 fn a_compaction_that_leaves_the_prompt_no_smaller_is_refused_with_figures() {
     let chat = ["compact", "examples/support-chat.json", "--budget", "400"];
@@ -90,7 +90,7 @@ fn a_compaction_that_leaves_the_prompt_no_smaller_is_refused_with_figures() {
     std::fs::remove_file(&path).unwrap();
     let said = fails(&[&chat[..], &["--apply", path.to_str().unwrap()]].concat());
     assert!(said.contains(why) && said.contains("nothing was written") && !path.exists(), "{said}");
-    // With room for every document the prompt shrinks. It was asked for, although none is due.
+    // With room for every document the prompt shrinks. The compaction was requested, although none is due.
     let roomy = out(&["compact", "examples/support-chat.json"]);
     assert!(
         roomy.starts_with("compaction  as asked; none happens by itself: fewer active messages"),
@@ -116,7 +116,7 @@ fn the_history_is_whole_in_every_form() {
     assert!(colour.contains("\u{1b}[2m  m1 ") && colour.contains("The bakery bakes on Monday"), "{colour}");
     let narrow = out(&["history", talk, "--width", "50"]);
     assert!(narrow.lines().all(|line| line.chars().count() <= 50), "{narrow}");
-    // A compaction that is incomplete leaves the messages, and says so.
+    // An incomplete compaction keeps the messages, with a note.
     let broken = std::fs::read_to_string(crate::support::root().join(talk))
         .unwrap()
         .replace("\"summary\": \"The", "\"sumary\": \"The");

@@ -1,5 +1,5 @@
-//! Files that are written: never one that is read, by whatever flag or variable; never two results in one; never a new file
-//! that another process has just made.
+//! Written files: never one that is read through any flag or variable, never two results in one file, and
+//! never a new file that another process has just created.
 
 use super::{EXAMPLE, fails, file, inspect, out, packed};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-/// A folder of its own, with everything in it that a run can read.
+/// Creates a separate folder with every kind of file that a run can read.
 fn readable(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -55,15 +55,15 @@ fn bytes_of(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-/// Every way to read a file beside every way to write one.
+/// Combines every way to read a file with every way to write one.
 #[test]
-fn what_is_read_is_never_written_over() {
+fn input_files_are_never_overwritten() {
     let folder = readable("read-and-written");
     let at = |name: &str| folder.join(name).display().to_string();
     let (session, tokenizer) = (at("session.json"), at("tokenizer/tokenizer.json"));
     let [config, counted, models, hits, anchor, vocabulary] =
         ["config.toml", "counted.toml", "models.toml", "hits.json", "anchor.json", "tokenizer"].map(at);
-    // What is read, by which flags, and the file that must not be written.
+    // The kind of input, its flags, and the file that must not be written.
     let reads: Vec<(Vec<&str>, &str)> = vec![
         (vec![], &session),
         (vec!["--config", &config], &config),
@@ -93,25 +93,25 @@ fn what_is_read_is_never_written_over() {
         for format in ["text", "json", "messages", "html"] {
             refused(&[&[&*session, "--format", format, "-o", written], &flags[..]].concat());
         }
-        // An anchor may take the place of the one before it, and of nothing else.
+        // A new anchor may replace only the previous anchor.
         if flags.first() != Some(&"--previous") {
             refused(&[&[&*session, "--save-anchor", written], &flags[..]].concat());
         }
     }
     refused(&["models", "import", &hits, "-o", &hits]);
-    // What stands beside a tokenizer holds the model's template.
+    // The files next to a tokenizer include the model's template.
     refused(&[&session, "--tokenizer", &tokenizer, "--wire-format", "chat-template", "-o", &template]);
     assert!(tried > 60, "{tried}");
-    // By the variable, too.
+    // The same through the variable.
     let output = inspect(&[&session, "-o", &config]).env("CONTEXT_WINDOW_CONFIG", &config).assert().code(2);
     assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("never changed"));
     assert_eq!(bytes_of(&folder), before);
-    // The anchor anew, and a new file in the tokenizer's folder.
+    // The anchor may be replaced, and a new file in the tokenizer's folder is allowed.
     out(&[&session, "--previous", &anchor, "--save-anchor", &anchor]);
     out(&[&session, "--tokenizer", &vocabulary, "-o", &at("tokenizer/plan.txt")]);
 }
 
-/// What comes through a pipe has its text only once, and is read only once.
+/// A pipe can be read only once, and is.
 #[cfg(unix)]
 #[test]
 fn options_and_models_may_come_through_pipes() {
@@ -131,7 +131,7 @@ fn options_and_models_may_come_through_pipes() {
     }
     assert_eq!(run("--config /dev/null")["config"], "default");
     assert_eq!(run("--models <(cat models.toml) --model mine")["model_context_len"], 9_000);
-    // Sessions come through any pipe.
+    // Sessions can come through any pipe.
     let shown = out(&["history", session.to_str().unwrap()]);
     for piped in
         ["history <(cat session.json)", "history /dev/stdin < session.json", "history - < session.json"]
@@ -141,7 +141,7 @@ fn options_and_models_may_come_through_pipes() {
         let done = command.arg(assert_cmd::cargo::cargo_bin("plan-inspect")).current_dir(&folder).output();
         assert_eq!(String::from_utf8(done.unwrap().stdout).unwrap(), shown, "{piped}");
     }
-    // What is written is a log then, because its text cannot be read again.
+    // The output is then a log, because the input's text cannot be read again.
     let pipe = folder.join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let (talk, to) =
@@ -153,7 +153,7 @@ fn options_and_models_may_come_through_pipes() {
     assert!(out(&["history", new.to_str().unwrap()]).contains("Context compacted"));
 }
 
-/// A named pipe that nobody writes to would be waited for without end.
+/// A named pipe without a writer would block for ever.
 #[cfg(unix)]
 #[test]
 fn named_pipe_is_no_file_of_options() {
@@ -173,10 +173,11 @@ fn named_pipe_is_no_file_of_options() {
     assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("no regular file"));
 }
 
-/// Results hold texts of a conversation: nobody else may read them, whatever the umask is. Manual pages are for all.
+/// Results contain conversation texts, so only their owner may read them under any umask. Manual pages are
+/// readable by all.
 #[cfg(unix)]
 #[test]
-fn results_are_their_owners_alone() {
+fn results_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     for umask in ["000", "022", "277"] {
         let folder = readable("rights");
@@ -212,12 +213,13 @@ fn results_are_their_owners_alone() {
     assert_eq!(fs::metadata(page).unwrap().permissions().mode() & 0o777, 0o644);
 }
 
-/// A process that was killed leaves its partial file; the next one may have its number, as the first one of each container has.
+/// A killed process leaves its partial file. A later process may have the same number, such as the first one
+/// in each container.
 #[cfg(unix)]
 #[test]
-fn leftover_partial_files_hinder_nobody() {
+fn leftover_partial_files_are_no_obstacle() {
     let folder = readable("leftovers");
-    // The shell's number is that of the tool, which takes its place.
+    // `exec` keeps the shell's process id, so the tool gets it.
     let script = "for name in report.txt new.json; do echo left > $name.$$.part; echo left > $name.$$-2.part; done; \
                   exec \"$0\" \"$@\"";
     let run = |args: &[&str]| {
@@ -250,12 +252,13 @@ fn two_results_never_go_into_one_file() {
     fs::write(&new, "old").unwrap();
     fails(&[&session, "--save-anchor", &new, "-o", &dotted]);
     assert_eq!(fs::read_to_string(&new).unwrap(), "old");
-    // A device is nobody's file.
+    // A device is not a result file, so two results may go to it.
     #[cfg(unix)]
     out(&[&session, "--save-anchor", "/dev/null", "-o", "/dev/null"]);
 }
 
-/// Of several that write one new file at once, one says that it did, the others that it is there; its text is that one's.
+/// Of several processes that write one new file together, one succeeds and the others report that it exists.
+/// Its text is that of the successful one.
 #[test]
 fn one_of_several_writers_makes_a_new_file() {
     let folder = readable("writers");
@@ -304,8 +307,8 @@ fn one_of_several_writers_makes_a_new_file() {
     }
 }
 
-/// A compaction is one entry more, and every other byte is as it was: marks, blanks, line breaks, the other sessions of a
-/// file, gzip.
+/// A compaction adds one entry, and every other byte stays the same: marks, blanks, line breaks, the other
+/// sessions of a file, gzip.
 #[test]
 fn a_compaction_changes_no_other_byte() {
     let talk: Value = serde_json::from_str(
@@ -349,7 +352,7 @@ fn a_compaction_changes_no_other_byte() {
             } else {
                 changed = String::from_utf8(written).unwrap();
             }
-            // The old text is the new one without one piece, which is the entry.
+            // The new text without one piece, the entry, is the old text.
             let same = text.bytes().zip(changed.bytes()).take_while(|(old, new)| old == new).count();
             let same = (0..=same).rev().find(|at| changed.is_char_boundary(*at)).unwrap();
             let more = changed.len() - text.len();

@@ -1,4 +1,4 @@
-//! Nothing from a session acts on a terminal, whatever the command and the format (rule V3).
+//! No text of a session acts on a terminal, for every command and format (rule V3).
 
 use super::{
     file,
@@ -6,10 +6,10 @@ use super::{
 };
 use serde_json::{Value, json};
 
-/// Everything that acts on a terminal, as it may be in any text of a session.
+/// All kinds of characters that act on a terminal and can occur in a session.
 const HOSTILE: &str = "\u{1b}[31mx\u{7f}\u{9b}2J\u{202e}y\u{2066}\u{61c}\u{200f}\u{7}\r\u{85}";
 
-/// A session in which every text, name and id is such a one.
+/// Returns a session in which every text, name and id contains such characters.
 fn of_hostile_texts() -> Value {
     let text = |what: &str| format!("{what}{HOSTILE}");
     json!({
@@ -39,7 +39,7 @@ fn of_hostile_texts() -> Value {
     })
 }
 
-/// V3, of every command in every format: the one text that goes out as it is is a page's.
+/// Rule V3 for every command and format. Only the text of a page is written unchanged.
 #[test]
 fn nothing_that_is_printed_acts_on_a_terminal() {
     let session = file("hostile-texts.json", of_hostile_texts().to_string().as_bytes());
@@ -76,7 +76,7 @@ fn nothing_that_is_printed_acts_on_a_terminal() {
     }
 }
 
-/// A chat template's text goes to a pipe as it is, and to a terminal as a report shows it.
+/// A chat template's text goes to a pipe unchanged, and to a terminal with escaped control characters.
 #[test]
 fn a_template_s_text_is_shown_on_a_terminal() {
     let session = file("hostile-template.json", of_hostile_texts().to_string().as_bytes());
@@ -88,7 +88,7 @@ fn a_template_s_text_is_shown_on_a_terminal() {
     let Some((shown, status)) = on_a_terminal(&command, "") else { return };
     assert!(status.success(), "{shown:?}");
     let shown = shown.replace("\r\n", "\n");
-    // What shows progress is wiped from its line.
+    // The progress display is erased from its line.
     let shown = shown.rsplit("\u{1b}[2K").next().unwrap();
     let wrong = shown.lines().find(|line| context_window_report::printable(line) != *line);
     assert_eq!(wrong, None);

@@ -1,11 +1,11 @@
-//! What is read: files in every form, retrievers' answers, anchors; and what is wrong with what cannot be.
+//! Input: files in every form, retrievers' answers, anchors, and the errors of unreadable ones.
 
 use super::{EXAMPLE, LINES, fails, file, inspect, out, packed};
 use serde_json::Value;
 use std::{io::Write as _, path::PathBuf};
 
 #[test]
-fn what_one_run_saves_the_next_one_continues() {
+fn saved_anchor_continues_in_the_next_run() {
     let anchor = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("anchor.json");
     let anchor = anchor.to_str().unwrap();
     let _ = std::fs::remove_file(anchor);
@@ -26,15 +26,16 @@ fn what_one_run_saves_the_next_one_continues() {
     let broken = file("broken-anchor.json", b"{\"window_start\": 3}");
     let error = fails(&[EXAMPLE, "--previous", broken.to_str().unwrap()]);
     assert!(error.contains("not an anchor") && error.contains("--save-anchor"), "{error}");
-    // A plan that fails leaves the file as it was.
+    // If planning fails, the file stays unchanged.
     fails(&["nowhere.json", "--save-anchor", anchor]);
     assert_eq!(serde_json::from_str::<Value>(&std::fs::read_to_string(anchor).unwrap()).unwrap(), saved);
     assert!(fails(&[EXAMPLE, "--save-anchor", "no/such/folder/a.json"]).contains("cannot be written"));
 }
 
-/// What the screen writes is read again; what cannot be tried with this session is an error with file, place and key.
+/// A file written by the screen can be read again. Changes that are impossible for this session give an error
+/// with file, place and key.
 #[test]
-fn what_is_tried_is_checked() {
+fn trial_file_is_checked_against_the_session() {
     let with = |pinned: &str, prompt: u64, budget: &str| {
         let text = format!(
             "{{\"file\": \"f\", \"session\": \"s\", \"prompt\": {prompt}, \"prompt_budget\": {budget},\n\
@@ -76,7 +77,7 @@ fn what_is_tried_is_checked() {
     assert!(missing.contains("nowhere.json cannot be read"), "{missing}");
 }
 
-/// What is read is never written over, by whatever name it goes.
+/// An input file is never overwritten under any of its names.
 #[test]
 fn no_session_is_written_over() {
     let session = std::fs::read(crate::support::root().join(EXAMPLE)).unwrap();
@@ -109,7 +110,7 @@ fn no_session_is_written_over() {
         assert_eq!(std::fs::read(path).unwrap(), session, "{args:?}");
     }
     assert_eq!(std::fs::read(hits).unwrap(), before);
-    // Another file is written, and written again.
+    // Another file is written, and overwritten the next time.
     let other = format!("{}/another.json", env!("CARGO_TARGET_TMPDIR"));
     for _ in 0..2 {
         assert_eq!(out(&[path, "--format", "json", "-o", &other]), "");
@@ -119,7 +120,7 @@ fn no_session_is_written_over() {
 }
 
 #[test]
-fn keys_that_are_not_read_are_told_where_another_was_meant() {
+fn misspelt_keys_are_reported_with_a_suggestion() {
     let note = |text: &str| {
         let path = file("unread.json", text.as_bytes());
         let assert = inspect(&[path.to_str().unwrap()]).assert().success();
@@ -139,7 +140,7 @@ fn keys_that_are_not_read_are_told_where_another_was_meant() {
 }
 
 #[test]
-fn an_anchor_that_does_not_hold_says_so() {
+fn unusable_anchor_is_reported() {
     let plan = |anchor: &str, args: &[&str]| {
         let path = file("other-anchor.json", anchor.as_bytes());
         let session = "examples/agent-parallel-tools.json";
@@ -205,7 +206,7 @@ fn bad_input_is_exit_code_2_and_one_message() {
 }
 
 #[test]
-fn hostile_text_never_reaches_the_screen_as_it_is() {
+fn hostile_text_is_escaped_on_the_screen() {
     let role = file("role.json", "[{\"role\":\"\\u001b[2J\"}]".as_bytes());
     let error = fails(&[role.to_str().unwrap()]);
     assert!(error.contains("?[2J") && !error.contains('\u{1b}'), "{error:?}");
@@ -217,9 +218,10 @@ fn hostile_text_never_reaches_the_screen_as_it_is() {
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text:?}");
 }
 
-/// What a retriever answered takes the place of the session's documents; what cannot be read says where and why.
+/// A retriever's answer replaces the session's documents. An unreadable one gives an error with place and
+/// reason.
 #[test]
-fn documents_come_from_a_retrievers_json() {
+fn retriever_json_replaces_the_documents() {
     let hits = r#"{"result":{"points":[{"id":7,"score":0.9,"payload":{"text":"Seven."}},{"id":8,"score":0.1,"payload":{"text":"Eight."}}]}}"#;
     let hits = file("hits.json", hits.as_bytes()).display().to_string();
     let rows = |more: &[&str]| {
@@ -237,9 +239,10 @@ fn documents_come_from_a_retrievers_json() {
     );
 }
 
-/// A small file that unpacks to hundreds of millions of values, and one of more tiny messages than anybody says.
+/// A small file that unpacks to hundreds of millions of values, and one with an unrealistic number of tiny
+/// messages.
 #[test]
-fn what_holds_too_much_is_an_error_before_it_is_read() {
+fn oversized_input_is_an_error_before_it_is_read() {
     let many = |head: &str, one: &str, tail: &str| {
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packer.write_all(head.as_bytes()).unwrap();
@@ -266,7 +269,7 @@ fn what_holds_too_much_is_an_error_before_it_is_read() {
         let expected = format!("{name}{place}: the session holds more than 10,000,000 JSON values");
         assert!(error.contains(&expected), "{error}");
     }
-    // A part, arguments or a schema of more than is looked into, which is less than a session may have.
+    // A part, arguments or a schema above the size that is inspected, which is below the limit of a session.
     let list = format!("[{}1]", "1,".repeat(1_000_000));
     let arguments = serde_json::json!({"role": "assistant", "content": null, "tool_calls":
         [{"id": "c", "type": "function", "function": {"name": "f", "arguments": format!("{{\"a\":{list}}}")}}]});
@@ -288,7 +291,7 @@ fn what_holds_too_much_is_an_error_before_it_is_read() {
     }
 }
 
-/// Logs that were cut between the halves of a character are read, and say so.
+/// Logs that were cut inside a character are read with a note.
 #[test]
 fn half_a_character_is_read_with_a_note() {
     let text = r#"[{"role":"user","id":"a","content":"a \ud800 b \ud83d\ude00"},{"role":"user","content":"\\ud800 \udc00"}]"#;
@@ -305,7 +308,7 @@ fn half_a_character_is_read_with_a_note() {
 }
 
 #[test]
-fn what_is_empty_and_should_not_be_is_an_error() {
+fn empty_required_value_is_an_error() {
     let session = |text: &str| fails(&[file("empty-id.json", text.as_bytes()).to_str().unwrap()]);
     for text in [
         r#"[{"role":"user","id":"","content":"x"}]"#,
@@ -329,7 +332,7 @@ fn what_is_empty_and_should_not_be_is_an_error() {
             .contains("compaction.summary.instruction")
     );
     assert!(fails(&["replay", EXAMPLE, "--newest", "0"]).contains("expected a number from 1 up"));
-    // A tokenizer that nobody knows, with its key and the place that set it.
+    // An unknown tokenizer is reported with its key and the place that set it.
     let options = file("wrong-tokenizer.toml", b"[model.default]\ntokenizer = \"gpt2\"\n");
     let session = file("no-model.json", br#"{"query":"x"}"#);
     let error = fails(&[session.to_str().unwrap(), "--config", options.to_str().unwrap()]);
@@ -339,7 +342,7 @@ fn what_is_empty_and_should_not_be_is_an_error() {
     );
 }
 
-/// O5: as in a conversation, a note that is pinned again takes the place of the first.
+/// As in a conversation, a note that is pinned again replaces the first (rule O5).
 #[test]
 fn a_note_that_is_pinned_twice_is_the_last_one() {
     let text = r#"{"query":"x","pinned":[{"id":"n","text":"one"},{"id":"o","text":"two"},{"id":"n","text":"three"}]}"#;
@@ -353,9 +356,9 @@ fn a_note_that_is_pinned_twice_is_the_last_one() {
     assert!(body.contains("three") && !body.contains("one"), "{body}");
 }
 
-/// Ids of calls and names of tools may be a megabyte long; what is said of them is not.
+/// Ids of calls and names of tools may be a megabyte long, but the messages about them stay short.
 #[test]
-fn long_names_are_cut_where_people_read_them() {
+fn long_names_are_cut_in_messages() {
     let long = "c".repeat(1 << 20);
     let call =
         serde_json::json!({"id": long, "type": "function", "function": {"name": long, "arguments": "{}"}});
@@ -377,9 +380,9 @@ fn long_names_are_cut_where_people_read_them() {
     assert!(error.len() < 1_000, "{}", error.len());
 }
 
-/// What counts for nothing is not said to be left out.
+/// Empty reasoning gives no notice about an omission.
 #[test]
-fn no_reasoning_is_none() {
+fn empty_reasoning_gets_no_notice() {
     let text = r#"[{"role":"user","content":"?"},{"role":"assistant","reasoning_content":"","content":"!"},{"role":"user","content":"?"}]"#;
     let path = file("no-reasoning.json", text.as_bytes());
     for model in ["gpt-4o", "claude-sonnet-5", "deepseek-chat"] {

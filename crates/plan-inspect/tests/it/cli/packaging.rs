@@ -1,10 +1,11 @@
-//! What packagers and editors take: schemas, completions, manual pages.
+//! Files for packagers and editors: schemas, completions, manual pages.
 
 use super::{fails, out};
 use crate::support::{running, skip};
 use std::{collections::BTreeSet, path::PathBuf, process::Command};
 
-/// The commands that `--help` lists, without `help` itself; those inside of a command after it.
+/// Returns the commands that `--help` lists, without `help` itself. Subcommands follow the name of their
+/// command.
 fn commands() -> BTreeSet<String> {
     let inside = |command: &[&str]| -> Vec<String> {
         let help = out(&[command, &["-h"]].concat());
@@ -34,7 +35,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Whether a program is there; what needs it is skipped otherwise.
+/// Returns true if a program is installed, and otherwise reports a skip.
 fn there(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok();
     if !there {
@@ -44,7 +45,7 @@ fn there(program: &str) -> bool {
 }
 
 #[test]
-fn schemas_are_printed_as_they_are_shipped() {
+fn printed_schemas_equal_the_shipped_files() {
     for name in ["config", "plan", "session"] {
         let shipped = std::fs::read_to_string(
             crate::support::root().join(format!("crates/plan-inspect/schema/{name}.json")),
@@ -55,7 +56,7 @@ fn schemas_are_printed_as_they_are_shipped() {
     assert!(fails(&["schema", "plans"]).contains("a similar value exists: 'plan'"));
 }
 
-/// What a shell of this kind makes of the words before the cursor.
+/// Returns the completions of a shell for the words before the cursor.
 fn completed(program: &str, script: &str) -> BTreeSet<String> {
     let output =
         Command::new(program).arg("-c").arg(script).current_dir(crate::support::root()).output().unwrap();
@@ -124,7 +125,7 @@ fn fish_completes_bare_sessions_too() {
 }
 
 #[test]
-fn the_other_shells_scripts_are_there() {
+fn scripts_for_other_shells_exist() {
     for (shell, sign) in [
         ("zsh", "#compdef plan-inspect"),
         ("elvish", "edit:completion"),
@@ -134,7 +135,7 @@ fn the_other_shells_scripts_are_there() {
         assert!(script.contains(sign) && script.contains("--save-anchor"), "{shell}");
         assert!(commands().iter().all(|name| script.contains(name.rsplit(' ').next().unwrap())), "{shell}");
     }
-    // Completion scripts hold what is added to them.
+    // Completion scripts contain the project's additions.
     let zsh = out(&["completions", "zsh"]);
     assert!(zsh.contains("words=(\"${words[1]}\" plan") && zsh.matches("    _files\n").count() == 1);
     if there("zsh") {
@@ -177,10 +178,10 @@ fn every_command_has_a_manual_page() {
     assert!(fails(&["man", "plan", "x"]).contains("`plan-inspect plan` has no command `x`"));
 }
 
-/// Every command of docs/reference/tool.md does what it says, in a folder with the examples and the vectors;
-/// the page knows every command.
+/// Every command of docs/reference/tool.md has its described effect in a folder with the examples and the
+/// vectors. The page names every command.
 #[test]
-fn the_page_of_the_tool_is_true() {
+fn tool_page_matches_the_behaviour() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/tool.md")).unwrap();
     let folder = folder("page");
     let root = crate::support::root();

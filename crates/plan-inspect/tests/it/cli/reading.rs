@@ -1,11 +1,11 @@
-//! The form of a session file: named, lenient, refused; and the tokenizer that it may not name.
+//! The form of a session file: named, lenient, refused; and tokenizer files, which a session may not name.
 
 use super::{fails, file, inspect, out};
 
 const TALK: &str = r#"[{"role":"user","content":"Which boats are free?","parts":[{"kind":"rope","words":{"type":"text","text":"Heron or Otter?"}}]}]"#;
 
 #[test]
-fn a_value_that_is_not_known_is_an_error_unless_it_is_left_out() {
+fn unknown_value_is_an_error_in_strict_mode_only() {
     let path = file("reading-talk.json", TALK.as_bytes());
     let path = path.to_str().unwrap();
     let error = fails(&[path]);
@@ -36,7 +36,7 @@ fn a_format_is_named_or_suggested() {
     assert!(fails(&[path, "--from", "codex"]).contains("is no transcript of Codex CLI"));
 }
 
-/// A list of sessions that cannot be read is no list of empty ones.
+/// A list notes unreadable sessions instead of showing them as empty.
 #[test]
 fn a_list_notes_the_sessions_that_cannot_be_read() {
     let path = file(
@@ -50,11 +50,11 @@ fn a_list_notes_the_sessions_that_cannot_be_read() {
     assert_eq!(noted, "plan-inspect: note: 1 of 2 sessions cannot be read; --id shows the error of one\n");
 }
 
-/// A session that somebody sends must not choose which files are opened.
+/// A received session must not decide which files are opened.
 #[cfg(unix)]
 #[test]
 fn a_session_names_no_tokenizer_file() {
-    // A pipe that an earlier run left would hold whoever writes to it.
+    // A pipe left by an earlier run would block a writer.
     let pipe = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("reading-pipe");
     drop(std::fs::remove_file(&pipe));
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -78,7 +78,7 @@ fn a_session_names_no_tokenizer_file() {
         );
         assert!(out(&[path, "--tokenizer", "chars/4"]).contains("chars/4"));
     }
-    // With the flag a file is opened, and one that is none is an error.
+    // With the flag a file is opened, and a missing one is an error.
     let text = r#"{"messages":[{"role":"user","content":"hi"}],"context_window":{"version":1,"events":[],"tokenizer":"no/such.json","options":{}}}"#;
     let path = file("reading-none.json", text.as_bytes());
     let error = fails(&[path.to_str().unwrap(), "--allow-tokenizer-file"]);

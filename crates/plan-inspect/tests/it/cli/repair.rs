@@ -1,4 +1,4 @@
-//! `repair`: a damaged log is described, and cut on request, with a copy.
+//! `repair`: a damaged log is described, and truncated on request, with a copy.
 
 use super::{EXAMPLE, fails, inspect, out};
 use context_window::{Conversation, Message};
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A log of eight messages in a folder of its own, and its bytes.
+/// Creates a log of eight messages in a separate folder, and returns its path and bytes.
 fn log(name: &str) -> (PathBuf, Vec<u8>) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -21,7 +21,8 @@ fn log(name: &str) -> (PathBuf, Vec<u8>) {
     (path, bytes)
 }
 
-/// Exit code, standard output with the file by its name alone, and standard error.
+/// Runs `repair`. Returns the exit code, and standard output with the file's name only; standard error has to
+/// be empty.
 fn repair(path: &Path, args: &[&str]) -> (Option<i32>, String) {
     let name = path.to_str().unwrap();
     let output = inspect(&[&["repair", name], args].concat()).output().unwrap();
@@ -69,7 +70,7 @@ fn damaged_line_is_named_and_cut_on_request_with_a_copy() {
     assert_eq!(Journal::open(&path).unwrap().1.messages().len(), 6);
 }
 
-/// A crash leaves the beginning of a record: that is no damage.
+/// A crash leaves the beginning of a record, which is not damage.
 #[test]
 fn unfinished_end_is_no_damage() {
     let (path, whole) = log("repair-unfinished");
@@ -81,9 +82,9 @@ fn unfinished_end_is_no_damage() {
     assert!(out(&["history", path.to_str().unwrap()]).contains("message 6"));
 }
 
-/// A bit of the first line and one of a later line: the log is damaged until both are mended.
+/// A flipped bit in the first line and one in a later line: the log stays damaged until both are repaired.
 #[test]
-fn second_damage_behind_the_first_line_is_told() {
+fn second_damaged_line_is_reported() {
     let (path, whole) = log("repair-twice");
     let mut damaged = whole.clone();
     let at = whole.windows(9).position(|text| text == b"message 6").unwrap();
@@ -119,7 +120,7 @@ fn second_damage_behind_the_first_line_is_told() {
 }
 
 #[test]
-fn other_files_are_refused_and_left_alone() {
+fn other_files_are_refused_and_unchanged() {
     for (file, words) in [
         (EXAMPLE, "is no log"),
         ("nowhere.log", "cannot be opened"),

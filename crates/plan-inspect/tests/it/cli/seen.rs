@@ -1,5 +1,5 @@
-//! What a person saw on reports and screens, each mended: where flags stand in the help, numbers that say
-//! something, colours, pages.
+//! Regression tests for problems that users saw in reports and screens: the order of flags in the help,
+//! uninformative numbers, colours, pages.
 
 use super::{fails, file, out};
 use crate::support::data;
@@ -7,7 +7,7 @@ use crate::support::data;
 const CHAT: &str = "examples/support-chat.json";
 const TALK: &str = "examples/long-talk.json";
 
-/// The heading of the help under which a flag stands.
+/// Returns the heading of the help above a flag.
 fn heading(help: &str, flag: &str) -> String {
     let lines: Vec<&str> = help.lines().collect();
     let at = lines.iter().position(|line| line.starts_with(' ') && line.trim_start().starts_with(flag));
@@ -17,7 +17,7 @@ fn heading(help: &str, flag: &str) -> String {
 }
 
 #[test]
-fn flags_stand_under_what_they_are_about() {
+fn flags_are_listed_under_their_topic() {
     let tui = out(&["tui", "-h"]);
     for flag in ["--follow", "--against", "--what-if", "--print", "--keys"] {
         assert_eq!(heading(&tui, flag), "Screen:", "{flag}");
@@ -32,20 +32,20 @@ fn flags_stand_under_what_they_are_about() {
 }
 
 #[test]
-fn help_is_as_wide_as_asked() {
+fn help_fits_the_requested_width() {
     for width in ["60", "80"] {
         let most: usize = width.parse().unwrap();
         let help = out(&["plan", "--help", "--width", width]);
-        // A name that is longer than the page stays whole.
+        // A name longer than the page stays whole.
         let too_long = help.lines().filter(|line| line.chars().count() > most && line.trim().contains(' '));
         assert_eq!(too_long.collect::<Vec<_>>(), Vec::<&str>::new());
     }
 }
 
-/// What is out is counted in full where that takes no time; in JSON, whose plans are compared, only where
-/// that is asked for.
+/// Excluded items are counted in full if that is fast. In JSON, whose plans are compared, they are counted
+/// only on request.
 #[test]
-fn what_is_out_is_counted_where_that_is_quick() {
+fn excluded_items_are_counted_if_that_is_quick() {
     let report = out(&[CHAT, "--budget", "400"]);
     assert!(report.contains("      87  care ") && !report.contains(">="), "{report}");
     let bounds = out(&[CHAT, "--budget", "400", "--certainty", "bounds"]);
@@ -53,12 +53,12 @@ fn what_is_out_is_counted_where_that_is_quick() {
     let json = |how: &[&str]| out(&[&[CHAT, "--budget", "400", "--format", "json"], how].concat());
     assert_eq!(json(&[]), json(&["--certainty", "bounds"]));
     assert_ne!(json(&[]), json(&["--certainty", "exact"]));
-    // The screen takes the flag too, and names the plan that everybody else has.
+    // The screen accepts the flag too, and shows the same fingerprint.
     let screen = |how: &str| out(&["tui", CHAT, "--budget", "400", "--print", "120x40", "--certainty", how]);
     assert!(screen("exact").contains("- care             87") && screen("bounds").contains(">=31"));
     let fingerprint = |text: &str| text.split(" plan ").nth(1).unwrap()[..8].to_owned();
     assert_eq!(fingerprint(&screen("exact")), fingerprint(&screen("bounds")));
-    // Texts of more than 2,000,000 bytes are not.
+    // Texts of more than 2,000,000 bytes are not counted.
     let long = "words ".repeat(60_000);
     let messages: Vec<_> = (0..8)
         .map(|n| serde_json::json!({"role": (["user", "assistant"][n % 2]), "content": long}))
@@ -70,9 +70,9 @@ fn what_is_out_is_counted_where_that_is_quick() {
     assert!(out(&[path.to_str().unwrap(), "--budget", "100"]).contains("<="));
 }
 
-/// A section that takes what others leave says so.
+/// The report states if a section uses tokens that other sections leave.
 #[test]
-fn a_section_that_grew_says_so() {
+fn grown_section_is_reported() {
     let mut found = 0;
     for budget in (100..600).step_by(7) {
         for example in [CHAT, TALK, "examples/agent-parallel-tools.json"] {
@@ -104,7 +104,7 @@ fn sessions_are_listed_and_picked() {
     assert!(listed.contains("one  gpt-4o         1       9"), "{listed}");
     let json: serde_json::Value = serde_json::from_str(&out(&[path, "--list", "--format", "json"])).unwrap();
     assert_eq!((json[1]["id"].as_str(), json[1]["messages"].as_u64()), (Some("two"), Some(1)));
-    // One that cannot be read hides no other; the screen that is compared with needs no such id.
+    // An unreadable session hides no other. The session to compare with on the screen does not need this id.
     let broken =
         format!("{lines}{{\"id\": \"bad\", \"messages\": [{{\"role\": \"nobody\", \"content\": \"x\"}}]}}\n");
     let with_broken = file("broken.jsonl", broken.as_bytes());
@@ -124,8 +124,7 @@ fn sessions_are_listed_and_picked() {
     assert!(of_the_first.starts_with("one · ") && of_the_first.contains("Sections"), "{of_the_first}");
 }
 
-/// Every report has colours where they are asked for, says the same without, and our own errors have them
-/// too.
+/// Every report has colours on request and the same text without. The tool's errors have colours too.
 #[test]
 fn reports_and_errors_have_colours() {
     let commands: [&[&str]; 5] = [
@@ -166,7 +165,7 @@ fn a_diff_is_a_page_and_a_compaction_markdown() {
     assert!(text.contains("| tokens | ") && text.contains("\n> "), "{text}");
 }
 
-/// 200 columns are used: each row shows the beginning of its text.
+/// With 200 columns, each row shows the beginning of its text.
 #[test]
 fn wide_reports_show_texts() {
     let wide = out(&[CHAT, "--budget", "400", "--width", "200"]);
@@ -178,7 +177,7 @@ fn wide_reports_show_texts() {
     assert!(wide.lines().all(|line| line.chars().count() <= 200));
 }
 
-/// What a replay comes to, in sums of its lines: breaks by cause, and what they cost.
+/// The totals of a replay are the sums of its lines: breaks by cause, and their costs.
 #[test]
 fn a_replay_names_the_causes_of_its_breaks() {
     let arguments = ["replay", TALK, "--budget", "200", "--model", "claude-opus-5-5"];
@@ -197,7 +196,7 @@ fn a_replay_names_the_causes_of_its_breaks() {
     }
     let cost = prompts.iter().filter_map(|prompt| prompt["cache_break_billionths"].as_u64()).sum::<u64>();
     assert_eq!(totals["cache_breaks_cost_billionths"].as_u64(), Some(cost));
-    // Written for an hour it costs more; on a day that has other prices, those.
+    // A cache life of one hour costs more, and a date with other prices gives those costs.
     let hour = out(&[&arguments[..], &["--cache-life", "1h", "--format", "json"]].concat());
     let sum = |json: &str| -> u64 {
         let totals: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
@@ -207,9 +206,10 @@ fn a_replay_names_the_causes_of_its_breaks() {
     assert!(fails(&[&arguments[..], &["--day", "tomorrow"]].concat()).contains("as 2026-12-01"));
 }
 
-/// The session of the bugs: every break is on the timeline, however many prompts share a column.
+/// A real session that showed this error: every break is on the timeline, for any number of prompts per
+/// column.
 #[test]
-fn no_break_is_hidden_where_prompts_share_a_column() {
+fn no_break_is_hidden_if_prompts_share_a_column() {
     let Some(folder) = data::folder() else { return };
     let path = folder.join("conv_claudecode.jsonl.gz");
     let session = [

@@ -1,11 +1,11 @@
-//! The tool on stores: every command that takes a session file, and `store`.
+//! The tool with stores: every command that accepts a session file, and `store`.
 
 use super::{EXAMPLE, LINES, fails, file, inspect, out};
 use crate::support::stores::places::{self, Folder, Place};
 use context_window_store::SessionStore;
 use serde_json::Value;
 
-/// A store of each kind, with a shipped session and one that was compacted.
+/// Creates a store of each kind, with a shipped session and a compacted one.
 fn stores() -> Vec<Place> {
     let places = if cfg!(feature = "postgres") { places::both() } else { vec![places::sqlite()] };
     for place in &places {
@@ -18,12 +18,12 @@ fn stores() -> Vec<Place> {
     places
 }
 
-/// What a session of the store gives is what a log on disk of it gives.
+/// A session in a store gives the same output as the same session in a log file.
 #[test]
-fn a_session_of_a_store_is_that_of_a_log() {
+fn session_in_a_store_gives_the_output_of_its_log() {
     for place in stores() {
         let folder = Folder::new();
-        // Named like the session: the screen shows it.
+        // The file has the name of the session, which the screen shows.
         let log = folder.path("lived");
         let log = log.to_str().unwrap();
         inspect(&["store", "export", &place.address, log, "--id", "lived"]).assert().success();
@@ -47,7 +47,7 @@ fn a_session_of_a_store_is_that_of_a_log() {
         }
         let diff = ["diff", &place.address, log, "--id", "lived", "--model", "gpt-4o"];
         assert!(out(&diff).contains("no differences"), "{}", out(&diff));
-        // Written to a new file, the store is as it was.
+        // A compaction written to a new file leaves the store unchanged.
         let compacted = folder.path("compacted.log");
         let compacted = compacted.to_str().unwrap();
         inspect(&["store", "import", &place.address, "examples/long-talk.json"]).assert().success();
@@ -93,7 +93,7 @@ fn the_sessions_of_a_store_are_listed_played_and_checked() {
         );
         let said = fails(&[address, "--id", "nobody"]);
         assert!(said.contains("has no session `nobody`") && said.contains("--list"), "{said}");
-        // All of them, in the order of the list.
+        // All sessions, in the order of the list.
         let played = out(&["replay", address]);
         assert!(played.contains("prompts of 5 sessions"), "{played}");
         assert!(played.find("third").unwrap() < played.find("lived").unwrap(), "{played}");
@@ -119,7 +119,7 @@ fn the_sessions_of_a_store_are_listed_played_and_checked() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_said_before_anything_is_written() {
+fn import_errors_are_reported_before_anything_is_written() {
     for place in stores() {
         let address = place.address.as_str();
         let lines = file("store-again.jsonl", LINES.as_bytes());
@@ -167,7 +167,7 @@ fn what_cannot_be_imported_is_said_before_anything_is_written() {
             out(&["store", "import", address, EXAMPLE, "--id", "again"]),
             "1 session imported, 10 entries\n"
         );
-        // An import goes on where it was interrupted; a store is copied into another one.
+        // An import continues after an interruption, and a store can be copied to another one.
         let both = out(&["store", "import", address, EXAMPLE, lines]);
         assert_eq!(both, "3 sessions imported, 3 entries; 1 session there already\n");
         let other = places::sqlite();
@@ -199,7 +199,7 @@ fn a_store_that_is_not_there_is_not_made_by_reading() {
         "build it with the feature `postgres`"
     };
     assert!(said.contains(expected) && !said.contains("s3cr3t"), "{said}");
-    // What is read is never written over.
+    // Input is never overwritten.
     let place = places::sqlite();
     inspect(&["store", "import", &place.address, EXAMPLE]).assert().success();
     let path = place.file().to_str().unwrap();
@@ -219,7 +219,7 @@ fn a_store_that_is_not_there_is_not_made_by_reading() {
     }
     assert!(fails(&[path]).contains(&format!("a store is named by its address: sqlite:{path}")));
     assert!(out(&["store", "check", &place.address]).contains("1 session whole"));
-    // Wherever an address is quoted, its password is not.
+    // No quoted address contains its password.
     for args in [
         vec!["store", "postgres://ada:s3cr3t@host/talks"],
         vec!["history", "a", "postgres:/ada:s3cr3t@host/talks"],

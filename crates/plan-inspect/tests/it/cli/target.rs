@@ -1,4 +1,4 @@
-//! What a prompt is planned for and with: options, models, limits, wire formats.
+//! The target of a prompt: options, models, limits, wire formats.
 
 use super::{EXAMPLE, fails, file, inspect, out};
 use serde_json::Value;
@@ -25,7 +25,7 @@ fn options_come_from_file_environment_and_flags() {
         .find(|setting| setting["key"] == "rag.max_items")
         .unwrap();
     assert_eq!((&setting["value"], &setting["origin"]), (&3.into(), &"layers.toml:3".into()));
-    // What it prints is a file that can be loaded again.
+    // The printed options are a file that can be loaded again.
     let again = file("again.toml", out(&["config", "show", "--config", path]).as_bytes());
     assert_eq!(out(&[EXAMPLE, "--config", again.to_str().unwrap()]), out(&[EXAMPLE, "--config", path]));
     let mut command = inspect(&[EXAMPLE]);
@@ -81,7 +81,7 @@ fn limits_and_target_are_flags() {
 }
 
 #[test]
-fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
+fn chat_template_is_counted_and_printed_unchanged() {
     let folder = "tests/tokenizers/small";
     let args = [EXAMPLE, "--budget", "700", "--tokenizer", folder, "--wire-format", "chat-template"];
     let plan: Value = serde_json::from_str(&out(&[&args[..], &["--format", "json"]].concat())).unwrap();
@@ -129,9 +129,9 @@ fn a_margin_that_is_set_is_shown() {
     );
 }
 
-/// Every provider's body from the command line, and where marks are asked for, whether there are any.
+/// Every provider's body from the command line, with cache marks on request if the provider has them.
 #[test]
-fn every_provider_has_a_body() {
+fn every_provider_has_a_request_body() {
     let first = |args: &[&str]| {
         let body: serde_json::Value = serde_json::from_str(&out(args)).unwrap();
         body.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! Manners at a terminal: colours, widths, pipes that break, disks that are full, and Ctrl-C.
+//! Behaviour at a terminal: colours, widths, broken pipes, full disks, and Ctrl-C.
 
 use super::{fails, file, inspect, out};
 use crate::support::{running, skip};
@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 
 const EXAMPLE: &str = "examples/support-chat.json";
 
-/// Every command once, with arguments under which it prints something.
+/// Every command once, with arguments that give output.
 const COMMANDS: [&[&str]; 25] = [
     &[EXAMPLE],
     &["plan", EXAMPLE, "--format", "json"],
@@ -49,7 +49,7 @@ fn binary() -> PathBuf {
     assert_cmd::cargo::cargo_bin("plan-inspect")
 }
 
-/// The binary in a clean environment, run by hand.
+/// Returns a command for the binary in a clean environment.
 pub(super) fn plain(args: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.args(args).current_dir(crate::support::root());
@@ -77,7 +77,7 @@ fn every_command_takes_the_flags_of_the_screen() {
 }
 
 #[test]
-fn help_and_errors_have_the_colours_that_are_asked_for() {
+fn help_and_errors_have_the_requested_colours() {
     let escapes = |args: &[&str], variable: Option<&str>| {
         let mut command = plain(args);
         if let Some(name) = variable {
@@ -106,7 +106,8 @@ fn help_and_errors_have_the_colours_that_are_asked_for() {
     }
 }
 
-/// A session of wide letters, letters with marks, and emoji of several characters, everywhere where a text may be.
+/// Writes a session of wide letters, letters with marks, and emoji of several characters, in every text
+/// field.
 fn of_every_script(name: &str) -> PathBuf {
     let family = "👩\u{200d}👩\u{200d}👧\u{200d}👦";
     let names = [
@@ -128,13 +129,13 @@ fn of_every_script(name: &str) -> PathBuf {
     file(name, session.to_string().as_bytes())
 }
 
-/// The display column at which a part of a line starts.
+/// Returns the display column at which a part of a line starts.
 fn column(line: &str, part: &str) -> Option<usize> {
     line.find(part).map(|at| line[..at].width())
 }
 
 #[test]
-fn columns_line_up_and_lines_fit_whatever_the_script() {
+fn columns_line_up_and_lines_fit_in_every_script() {
     let session = of_every_script("every-script.json");
     let session = session.to_str().unwrap();
     for width in ["60", "80", "120"] {
@@ -144,7 +145,7 @@ fn columns_line_up_and_lines_fit_whatever_the_script() {
             for line in text.lines() {
                 assert!(line.width() <= most, "{} of {most} columns: {line}", line.width());
                 assert_eq!(line, line.trim_end());
-                // Nothing that is one letter is cut: no joiner and no mark at a cut.
+                // A character of several code points is never cut: no cut is at a joiner or a mark.
                 let before_a_cut = line.split('…').rev().skip(1).filter_map(|part| part.chars().last());
                 assert!(before_a_cut.into_iter().all(|c| c != '\u{200d}'), "{line}");
             }
@@ -187,20 +188,20 @@ fn columns_line_up_and_lines_fit_whatever_the_script() {
         shown(&["models", "show", "gpt-5-mini"]);
         shown(&["explain", session, "文書0", "--budget", "150"]);
     }
-    // Nothing is cut or wrapped where nobody reads it on a screen.
+    // Output that does not go to a terminal is neither cut nor wrapped.
     let whole = out(&["explain", session, "--budget", "150"]);
     assert!(whole.lines().any(|line| line.width() > 120) && !whole.contains('…'), "{whole}");
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_output_pipe_is_no_error() {
     for args in COMMANDS {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let output = plain(args).stdout(writer).output().unwrap();
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{args:?}");
     }
-    // Where it is the notes that nobody reads, the result is the same.
+    // A standard error that cannot be written does not change the result.
     let unread = file(
         "unread-notes.json",
         br#"{"modle": "x", "model": "gtp-4o", "messages": [{"role": "user", "content": "hi"}]}"#,
@@ -251,7 +252,7 @@ fn interrupted(child: &Child) {
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
 }
 
-/// Ended by the signal itself, or before it came.
+/// Returns true if the process was ended by the signal, or exited with its code.
 fn died_of_it(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt as _;
     status.signal() == Some(2) || status.code() == Some(130)
@@ -261,9 +262,9 @@ fn names_in(folder: &Path) -> BTreeSet<String> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// A file that the disk refuses is not begun: neither it nor a part of it is left, and an old one stays as it was.
+/// A write that the disk refuses leaves no new or partial file, and keeps an old file unchanged.
 #[test]
-fn a_disk_without_room_keeps_what_was_there() {
+fn full_disk_keeps_the_old_file() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-room");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -281,7 +282,7 @@ fn a_disk_without_room_keeps_what_was_there() {
         (&["compact", gemini, "--apply"], "compacted.log"),
         (&["man", "--output-dir"], "."),
     ] {
-        // No file may have a byte, which is the nearest that any user can come to a full disk.
+        // A file size limit of zero, which is the closest simulation of a full disk for an ordinary user.
         let mut command = Command::new("bash");
         command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]).arg(binary()).args(args);
         let output = command.arg(folder.join(target)).current_dir(crate::support::root()).output().unwrap();
@@ -296,7 +297,7 @@ fn a_disk_without_room_keeps_what_was_there() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "interrupts are spread over the time that the work takes")]
 fn ctrl_c_leaves_no_half_of_a_file() {
-    // Who starts a process in the background may have told it to ignore Ctrl-C, and then nothing interrupts it.
+    // A process started in the background may inherit an ignored Ctrl-C, and then nothing interrupts it.
     if fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
         ignored.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 2 != 0)
@@ -338,16 +339,17 @@ fn ctrl_c_leaves_no_half_of_a_file() {
         }
         ends.insert((status.success(), names.len()));
     }
-    // How many of them came in time hangs on the machine; the first one, at once, always does.
+    // The number of interrupted runs depends on the machine, but the first one, at once, is always
+    // interrupted.
     assert!(ends.contains(&(false, 0)), "{ends:?}");
     assert!(run().output().unwrap().status.success());
     assert!(fs::read(&target).unwrap() == whole);
 }
 
-/// Ctrl-C during a write ends the process only after the file is whole. `strace` delays the confirmation of the disk by two
-/// seconds; without `strace` the test does nothing.
+/// Ctrl-C during a write ends the process only after the file is whole. `strace` delays the disk's
+/// confirmation by two seconds; without `strace` the test is skipped.
 #[test]
-fn ctrl_c_waits_for_what_is_being_written() {
+fn ctrl_c_waits_for_a_running_write() {
     let usable = Command::new("strace")
         .args(["-o", "/dev/null", "true"])
         .status()
@@ -397,19 +399,20 @@ fn ctrl_c_waits_for_what_is_being_written() {
     }
 }
 
-/// What a terminal shows of a shell command, and how that ends; `keys` are pressed as soon as there is something to see.
+/// Returns the terminal output of a shell command and its exit status. `keys` are pressed as soon as there is
+/// output.
 pub(super) fn on_a_terminal(command: &str, keys: &str) -> Option<(String, ExitStatus)> {
     let mut script = Command::new("script");
     script.args(["-qefc", command, "/dev/null"]).current_dir(crate::support::root());
     script.env("PLAN_INSPECT", binary()).env("TERM", "xterm").env_remove("NO_COLOR").env_remove("CLICOLOR");
-    // Whatever shell its user has; and `script` runs this one where none is named.
+    // Sets a known shell, because `script` would run the user's.
     script.env("SHELL", "/bin/sh");
     let spawned = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = spawned else {
         skip(&running(), "`script` is not installed");
         return None;
     };
-    // Open until all has been shown: its end would be the terminal's end.
+    // Kept open until all output is shown, because closing it would close the terminal.
     let mut typist = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut pressed = keys.is_empty();
@@ -428,7 +431,7 @@ pub(super) fn on_a_terminal(command: &str, keys: &str) -> Option<(String, ExitSt
     Some((text(&shown), child.wait().unwrap()))
 }
 
-/// The text of the line in which the cursor is after everything was printed.
+/// Returns the text of the cursor's line at the end of the output.
 fn last_line(shown: &str) -> &str {
     let line = shown.rsplit('\n').next().unwrap();
     let after = line.rsplit("\u{1b}[2K").next().unwrap();
@@ -446,7 +449,8 @@ fn long_work_is_shown_on_a_terminal_and_leaves_nothing_there() {
         !shown.contains("\u{1b}[?25l") && !shown.contains("\u{1b}[3"),
         "no cursor is hidden, no colour is used: {shown:?}"
     );
-    // Never in the result, nothing where standard error is no terminal, and nothing where it is quick.
+    // Progress is never part of the result, and is not shown if standard error is no terminal or the work is
+    // quick.
     let (shown, _) = on_a_terminal(&format!("{SLOW} 2>/dev/null"), "").unwrap();
     assert!(shown.starts_with('{') && !shown.contains("reading"), "{shown:?}");
     let (shown, _) = on_a_terminal("\"$PLAN_INSPECT\" examples/support-chat.json >/dev/null", "").unwrap();

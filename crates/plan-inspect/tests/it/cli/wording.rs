@@ -1,9 +1,9 @@
-//! People read the terms of docs/reference/glossary.md: words that only this project would know are nowhere.
+//! Outputs use the terms of docs/reference/glossary.md, and no words that only this project knows.
 
 use super::{inspect, out};
 use std::fs;
 
-/// Words and names that nobody should have to learn, on any surface.
+/// Words and names that users should not have to learn, banned from every output.
 const BANNED: [&str; 41] = [
     "absent",
     "all but that",
@@ -48,10 +48,10 @@ const BANNED: [&str; 41] = [
     "wire forms",
 ];
 
-/// Terms that hold one of those words and are no dialect.
+/// Allowed terms that contain one of those words.
 const FINE: [&str; 1] = ["safety margin"];
 
-/// A text without its line breaks, as far as the next line goes on with this one: that one is indented.
+/// Returns a text with continuation lines joined; a continuation line is indented.
 fn joined(text: &str) -> String {
     let mut joined = String::new();
     for line in text.lines() {
@@ -61,7 +61,7 @@ fn joined(text: &str) -> String {
     joined.to_lowercase()
 }
 
-/// Where a text holds one of the words: not inside of another word, and not as a part of an option's name.
+/// Returns the uses of banned words in a text, except inside another word or an option's name.
 fn dialect(text: &str) -> Vec<String> {
     let lines = FINE.iter().fold(joined(text), |lines, fine| lines.replace(fine, ""));
     let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || ['_', '-'].contains(&c));
@@ -81,7 +81,7 @@ fn dialect(text: &str) -> Vec<String> {
     found
 }
 
-/// What of a page a person reads or hears: no style, no script, no tags, but their labels.
+/// Returns the readable text of a page: without style, script and tags, but with labels.
 fn seen(page: &str) -> String {
     let mut text = String::new();
     let scripts =
@@ -103,7 +103,7 @@ fn is_plain(what: &str, text: &str) {
     assert!(found.is_empty(), "{what}\n{}", found.join("\n"));
 }
 
-/// The files of a folder that end so.
+/// Returns the files of a folder with this ending.
 fn files(folder: &str, ending: &str) -> Vec<String> {
     crate::support::enter_root();
     let all = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string());
@@ -120,7 +120,7 @@ fn examples() -> Vec<String> {
 }
 
 #[test]
-fn dialect_is_found_and_names_of_options_are_none() {
+fn banned_words_are_found_except_in_option_names() {
     assert_eq!(dialect("Left\n  over: 5, and the margin. A room").len(), 3);
     let fine =
         "safety margin, tokens.calibrate, sections.system_pinned.share, mushroom, margins, synth:room-2";
@@ -128,7 +128,7 @@ fn dialect_is_found_and_names_of_options_are_none() {
 }
 
 #[test]
-fn reports_say_it_in_standard_terms() {
+fn reports_use_standard_terms() {
     for file in examples() {
         for budget in ["60", "200", "300", "400", "8k"] {
             for args in [
@@ -149,22 +149,23 @@ fn reports_say_it_in_standard_terms() {
     }
 }
 
-/// Notices, causes and errors: every shipped fixture, for targets that take less than its own.
+/// Checks notices, causes and errors of every shipped fixture, also for targets with more constraints than
+/// its own.
 #[test]
-fn notices_and_errors_say_it_in_standard_terms() {
+fn notices_and_errors_use_standard_terms() {
     for file in files("tests/fixtures", ".json") {
         for target in [&[][..], &["--wire-format", "anthropic"], &["--wire-format", "gemini"]] {
             let args = [&["plan", &file], target].concat();
             let done = inspect(&args).output().unwrap();
             let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
-            // What a file is called says nothing here.
+            // The file's name is removed, because it is not part of the wording.
             is_plain(&args.join(" "), &said.replace(&file, ""));
         }
     }
 }
 
 #[test]
-fn screens_say_it_in_standard_terms() {
+fn screens_use_standard_terms() {
     let keys = [
         "", "?", "?G", "2", "3", "4", "4G", "5", "!", "G<Enter>", "<<<<<<", "<<<<<<d", "p", "pu", "t", "u",
         "{",
@@ -181,7 +182,7 @@ fn screens_say_it_in_standard_terms() {
 }
 
 #[test]
-fn help_says_it_in_standard_terms() {
+fn help_uses_standard_terms() {
     let commands = [
         "plan",
         "explain",
@@ -207,7 +208,7 @@ fn help_says_it_in_standard_terms() {
     }
 }
 
-/// What the screens say has its line in the glossary, in order.
+/// The terms on the screens are in the glossary, in order.
 #[test]
 fn the_glossary_knows_the_terms() {
     let page = fs::read_to_string(crate::support::root().join("docs/reference/glossary.md")).unwrap();

@@ -1,4 +1,4 @@
-//! Widgets that a user moves in: their pictures, and what holds of every plan and every key.
+//! Interactive widgets: their snapshots, and properties for every plan and every key.
 
 use super::{drawn, levels, plan, session, text};
 use context_window::{
@@ -28,7 +28,8 @@ fn asking(model: &str) -> ContextWindowManager {
     ContextWindowManager::configured(Model::named(model).unwrap(), config).unwrap()
 }
 
-/// An expired note, an expired message, a pin that does not fit, and documents of which one is out.
+/// Creates a conversation with an expired note, an expired message, a pin that does not fit, and documents of
+/// which one is excluded.
 fn desk() -> (Conversation, Vec<RagItem>) {
     let mut log = Conversation::new();
     log.push_system("s0", "Answer from the documents.");
@@ -91,22 +92,23 @@ fn page(width: u16, theme: Theme) -> Buffer {
 }
 
 #[test]
-fn they_look_as_they_did() {
+fn widgets_match_their_snapshots() {
     for width in [40, 80, 120] {
         insta::assert_snapshot!(format!("interactive_{width}"), text(&page(width, Theme::plain())));
     }
 }
 
 #[test]
-fn without_colour_there_is_none_and_the_text_is_the_same() {
+fn plain_theme_has_no_colour_and_the_same_text() {
     let (coloured, plain) = (page(100, Theme::colours()), page(100, Theme::plain()));
     assert_eq!(text(&coloured), text(&plain));
     assert!(plain.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
 }
 
-/// Any area, also none, also one that is not at the corner: no panic, and what is drawn stays inside.
+/// Widgets do not panic and draw only inside their area, for any area, including an empty one and one away
+/// from the corner.
 #[test]
-fn any_size_will_do() {
+fn every_size_is_drawn() {
     let (log, documents) = desk();
     let manager = asking("gpt-4o");
     let plan = manager.build_plan(&request(&log, &documents)).unwrap();
@@ -147,7 +149,7 @@ fn any_size_will_do() {
             }
         }
     }
-    // None at all, and the smallest.
+    // An empty area, and the smallest one.
     for size in [0, 1] {
         drawn(size, size, |area, buffer| {
             ItemList::new(&plan).render(area, buffer, &mut ItemListState::new());
@@ -156,7 +158,7 @@ fn any_size_will_do() {
     }
 }
 
-/// Whatever is pressed: the selected row is there, and is the one in sight that is marked.
+/// After any keys, the selected row exists, is visible, and is the only marked row.
 #[test]
 fn the_selected_row_is_in_sight() {
     let plans = [
@@ -256,7 +258,7 @@ fn a_filter_of_everything_shows_everything() {
 }
 
 #[test]
-fn a_filter_says_what_it_expects() {
+fn filter_error_names_the_expected_term() {
     for (filter, term, expected) in [
         (">x", ">x", "expected a number of tokens"),
         ("a <=", "<=", "expected a number of tokens"),
@@ -273,7 +275,7 @@ fn a_filter_says_what_it_expects() {
     assert_eq!(state.filter(), "section:documents", "the last one stays");
 }
 
-/// An item that is selected in one plan is selected in the next one, also where it is one of several then.
+/// An item selected in one plan is selected in the next one, also if it is part of a run there.
 #[test]
 fn the_selected_item_stays_selected() {
     let session = session("long-talk");
@@ -303,7 +305,7 @@ fn detail_lines(plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>, er
 }
 
 #[test]
-fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
+fn no_session_text_reaches_the_terminal_as_control_characters() {
     for (at, hostile) in HOSTILE.iter().enumerate() {
         let mut log = Conversation::new();
         log.pin(
@@ -347,7 +349,7 @@ fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
                 NoticeList::new(&plan).render(rows(29, 10), buffer, &mut notices);
                 FilterLine::new().render(rows(39, 1), buffer, &mut line);
             });
-            // A buffer drops most of it by itself: what an application draws elsewhere is clean too.
+            // The buffer removes most control characters itself, so the lines for other uses are checked too.
             let lines = detail_lines(&plan, row, &texts, hostile);
             let first = texts.first_line(row).unwrap_or_default();
             let acts = |c: char| {
@@ -366,9 +368,9 @@ fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
     }
 }
 
-/// Every action names an item of the plan, and does what it says.
+/// Every action names an item of the plan and has its stated effect.
 #[test]
-fn actions_do_what_they_say() {
+fn actions_have_their_stated_effect() {
     let (log, documents) = desk();
     let manager = asking("gpt-4o");
     let plan_of = |log: &Conversation| manager.build_plan(&request(log, &documents)).unwrap();
@@ -384,7 +386,7 @@ fn actions_do_what_they_say() {
         let actions = NoticeAction::for_notice(&plan, notice, 3);
         let offers = matches!(notice.code, NoticeCode::TtlQuestion | NoticeCode::PinDropped);
         assert_eq!(actions.is_empty(), !offers, "{notice:?}");
-        // The state names the same ones, one after another.
+        // The list state offers the same actions in turn.
         let mut state = NoticeListState::with_turns(3);
         state.apply_move(Move::By(isize::try_from(at).unwrap()));
         for action in &actions {
@@ -405,7 +407,7 @@ fn actions_do_what_they_say() {
                 NoticeAction::Drop { .. } => assert!(!is_in(&after, id) && !asked(&after, id), "{id}"),
                 _ => {}
             }
-            // Tried, and not done: the conversation is as it was.
+            // Trying an action leaves the conversation unchanged.
             let mut what_if = WhatIfState::from_plan(&plan);
             assert!(what_if.try_action(&action, &log), "{action:?}");
             let (tried, _) = what_if.plan(&manager, &request(&log, &documents)).unwrap();
@@ -432,7 +434,7 @@ fn actions_do_what_they_say() {
     );
 }
 
-/// What is chosen for one notice is not chosen for the one that takes its place.
+/// An action chosen for one notice does not apply to the notice that takes its place.
 #[test]
 fn an_action_is_chosen_for_its_own_notice() {
     let (mut log, documents) = desk();
@@ -457,7 +459,7 @@ fn an_action_is_chosen_for_its_own_notice() {
     }
 }
 
-/// An explanation of one row is not shown beside another one.
+/// An explanation of one row is not shown for another row.
 #[test]
 fn an_explanation_is_of_its_own_row() {
     let (log, documents) = desk();
@@ -473,7 +475,7 @@ fn an_explanation_is_of_its_own_row() {
 }
 
 #[test]
-fn an_action_for_what_is_gone_is_an_error() {
+fn action_for_a_removed_item_is_an_error() {
     let (mut log, documents) = desk();
     let plan = asking("gpt-4o").build_plan(&request(&log, &documents)).unwrap();
     let voucher = plan.notices.iter().find(|notice| notice.ids[0] == "voucher").unwrap();
@@ -485,7 +487,7 @@ fn an_action_for_what_is_gone_is_an_error() {
 }
 
 #[test]
-fn what_is_tried_is_what_is_planned() {
+fn tried_changes_give_their_plan() {
     let (log, documents) = desk();
     let manager = asking("gpt-4o");
     let request = request(&log, &documents);
@@ -494,7 +496,7 @@ fn what_is_tried_is_what_is_planned() {
     let mut state = WhatIfState::from_plan(&base);
     assert_eq!(state.plan(&manager, &request).unwrap(), (base.clone(), WhatIfEffect::default()));
 
-    // The budget: never below 1, never above what the model takes, its own again is no change.
+    // The budget is never below 1 or above the model's limit, and its original value is no change.
     for _ in 0..3 {
         state.larger_steps();
     }
@@ -508,7 +510,7 @@ fn what_is_tried_is_what_is_planned() {
     assert!(state.set_budget(260) && state.changes().is_empty());
     assert!(state.undo() && !state.undo());
 
-    // Items: the same again takes it back.
+    // Toggling an item twice restores it.
     for at in 0..base.row_count() {
         let row = base.row_at(at).unwrap();
         for toggle in [WhatIfState::toggle_pin, WhatIfState::toggle_expired] {
@@ -527,7 +529,7 @@ fn what_is_tried_is_what_is_planned() {
     assert_eq!(manager.build_plan(&request).unwrap(), base, "the request is as it was");
     assert!(state.undo());
 
-    // What is applied is what was tried.
+    // Applying the changes gives the plan that was tried.
     state.toggle_pin(base.find("m3").unwrap(), &texts);
     state.toggle_expired(base.find("m7").unwrap(), &texts);
     let (tried, _) = state.plan(&manager, &request).unwrap();
@@ -540,7 +542,7 @@ fn what_is_tried_is_what_is_planned() {
 }
 
 #[test]
-fn the_slider_is_true() {
+fn slider_matches_planning() {
     let (log, documents) = desk();
     let base = asking("gpt-4o").build_plan(&request(&log, &documents)).unwrap();
     let mut state = WhatIfState::from_plan(&base);
@@ -557,7 +559,7 @@ fn the_slider_is_true() {
             let at = line.chars().position(|c| c == '●').unwrap();
             assert!(at >= last, "{width}: {budget}\n{line}");
             last = at;
-            // A click on the mark is about that budget.
+            // A click on the mark selects that budget.
             let clicked = BudgetSlider::new(&state).budget_at(area, u16::try_from(at).unwrap()).unwrap();
             let column = 520 / (u64::from(width / 4).clamp(10, 40) - 1) + 1;
             assert!(clicked.abs_diff(budget) <= column, "{width}: {clicked} is not {budget}");
@@ -567,7 +569,7 @@ fn the_slider_is_true() {
 }
 
 #[test]
-fn a_banner_is_there_when_it_has_something_to_say() {
+fn banner_is_shown_only_with_a_message() {
     for (usage, level) in levels().iter().zip([Level::Normal, Level::Approaching, Level::AtLimit]) {
         assert_eq!(usage.level, level);
         for width in [0, 1, 30, 60, 100, 200] {
@@ -583,7 +585,7 @@ fn a_banner_is_there_when_it_has_something_to_say() {
             assert_eq!((banner.height(width, &state), state.action(usage)), (0, None));
         }
     }
-    // It is red only over a prompt that does not fit.
+    // The banner is red only for a prompt that does not fit.
     for mut usage in levels().into_iter().filter(|usage| usage.level > Level::Normal) {
         for (budget, colour, says) in [
             (usage.prompt_tokens, Color::Yellow, "; prompt fits"),
@@ -596,7 +598,7 @@ fn a_banner_is_there_when_it_has_something_to_say() {
             assert!(text(&view).contains(says), "{}", text(&view));
         }
     }
-    // What was closed comes back at the next level, and after the level was left.
+    // A closed banner appears again at the next level, and after the level was left.
     let [normal, approaching, full] = levels();
     let mut state = BannerState::default();
     state.close(&approaching);
@@ -605,9 +607,9 @@ fn a_banner_is_there_when_it_has_something_to_say() {
     assert!(state.is_shown(&approaching));
 }
 
-/// The window that a model has is beside the budget, as far as it is known.
+/// The model's context length is shown next to the budget, if known.
 #[test]
-fn the_context_length_is_beside_the_budget() {
+fn context_length_is_shown_with_the_budget() {
     let usage = plan("support-chat", Some(RequestLimits::prompt_budget(400))).usage;
     assert_eq!((usage.model_context_len, usage.to_string().as_str()), (128_000, "370 / 400 of 128,000"));
     assert_eq!(serde_json::to_value(usage).unwrap()["context_len"], 128_000);
@@ -624,14 +626,14 @@ fn a_preview_is_the_first_line_of_the_text() {
     assert_eq!(first(&texts, "s0").as_deref(), Some("Answer from the documents."));
     assert_eq!(first(&texts, "voucher").as_deref(), Some("Ida has a voucher."));
     assert_eq!(first(&texts, "m3").as_deref(), Some("Answer 1: it does, quietly."));
-    // A plan alone knows what is in.
+    // A plan alone contains the texts of included items only.
     assert!(first(&ItemTexts::new(), "m3").is_some() && first(&ItemTexts::new(), "hours").is_none());
 }
 
-/// A text is looked for in every message of a run, in documents that are out, and in why each row is out: of
-/// neighbours too that are out for different reasons.
+/// The filter searches every message of a run, excluded documents, and the reason of each excluded row, also
+/// of adjacent rows with different reasons.
 #[test]
-fn a_filter_finds_texts_and_reasons_of_what_is_out() {
+fn filter_finds_texts_and_reasons_of_excluded_items() {
     let mut log = Conversation::new();
     for n in 0..40 {
         let word = if n == 7 { "Nightingale" } else { "sparrow" };
@@ -672,10 +674,9 @@ fn a_filter_finds_texts_and_reasons_of_what_is_out() {
     assert!(!large.contains(&"b".to_owned()), "{large:?}");
 }
 
-/// Documents of one corpus: their ids have a long beginning, a long end, or both in common. No two rows look
-/// the same.
+/// Documents of one corpus share a long beginning, a long end, or both in their ids. All rows look different.
 #[test]
-fn long_ids_are_told_apart() {
+fn long_ids_remain_distinguishable() {
     let common = "corpus/2026/quarterly/reports-of-all-branches/".repeat(2);
     let kinds: [fn(&str, usize) -> String; 3] = [
         |common, n| format!("{common}{n}"),
@@ -705,10 +706,10 @@ fn long_ids_are_told_apart() {
     }
 }
 
-/// An item that a what-if takes out of the request keeps a row if the list knows of it; one key brings it
-/// back.
+/// An item that a what-if removes from the request keeps its row if the list knows it. One key includes it
+/// again.
 #[test]
-fn what_is_left_out_has_a_row() {
+fn omitted_item_has_a_row() {
     let (log, documents) = desk();
     let manager = asking("gpt-4o");
     let plan = manager.build_plan(&request(&log, &documents)).unwrap();
@@ -729,7 +730,7 @@ fn what_is_left_out_has_a_row() {
         ItemList::new(&without).with_texts(&texts).render(area, buffer, &mut list);
     });
     assert!(text(&buffer).contains("-*hours"), "{}", text(&buffer));
-    // Whatever is filtered, and not among what is in.
+    // The row is shown for every filter, but not among the included items.
     list.set_filter("no row says this").unwrap();
     list.refresh_rows(&without, &texts.with_changes(what_if.changes()));
     assert_eq!(list.rows(), [ListRow::LeftOut(nth)]);

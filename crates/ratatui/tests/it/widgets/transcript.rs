@@ -1,4 +1,4 @@
-//! The transcript: what it shows, and that every part of it is a part of the whole.
+//! The transcript: its content, and each partial view as a part of the whole.
 
 use context_window::{Conversation, Message, ToolCall};
 use context_window_ratatui::{Move, Theme, Transcript, TranscriptRemark, TranscriptState};
@@ -8,7 +8,7 @@ fn remark(after: usize, text: &str, is_error: bool) -> TranscriptRemark {
     TranscriptRemark { after, text: text.into(), is_error }
 }
 
-/// What is drawn, line by line, without blanks at the end.
+/// Returns the drawn lines without trailing blanks.
 fn drawn(transcript: Transcript<'_>, width: u16, height: u16, state: &mut TranscriptState) -> Vec<String> {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
@@ -31,7 +31,7 @@ fn log() -> Conversation {
 }
 
 #[test]
-fn it_shows_what_was_said_and_where_it_was_archived() {
+fn transcript_shows_messages_and_compactions() {
     let remarks =
         [remark(0, "welcome", false), remark(6, "saved", false), remark(7, "the server is away", true)];
     let log = log();
@@ -67,7 +67,7 @@ fn it_shows_what_was_said_and_where_it_was_archived() {
     assert_eq!(lines[..12], cut[..12]);
     assert!(lines[12].starts_with("── Started fresh: 4 messages archiv"), "{}", lines[12]);
     assert_eq!(lines[13..], cut[13..]);
-    // A thought is shown until the answer begins.
+    // Reasoning is shown until the answer begins.
     let thinking =
         drawn(Transcript::new(&log).with_reply("Hm.", ""), 40, 30, &mut TranscriptState::default());
     assert!(thinking.contains(&"  Hm.".to_owned()), "{thinking:?}");
@@ -98,7 +98,7 @@ fn every_part_is_a_part_of_the_whole() {
             state.apply_move(Move::First);
             let first = drawn(transcript, width, height, &mut state);
             assert!(width < 9 || first == whole[..usize::from(height)], "the beginning");
-            // Moving on beyond it is no loss: one step back is one step.
+            // Scrolling beyond the end has no effect: one step back moves by one step.
             let below = state.below();
             state.apply_move(Move::PageUp);
             drawn(transcript, width, height, &mut state);

@@ -1,4 +1,4 @@
-//! What is active, computed a second time and the simplest way: from nothing but the entries of the log.
+//! The active part, computed a second time in the simplest way from the entries of the log only.
 
 use context_window::{
     conversation::{Entry, Event},
@@ -6,14 +6,14 @@ use context_window::{
 };
 use std::collections::BTreeSet;
 
-/// One part of what is active, in the naive fold.
+/// One part of the active conversation in the simple fold.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     Message(usize),
     Summary(u32),
 }
 
-/// What is active, from nothing but the entries: no ranges, no positions that anybody else computed.
+/// Returns the active part from the entries only, without ranges or positions that other code computed.
 pub fn folded(log: &Conversation) -> Vec<Part> {
     let id_of = |at: usize, message: &Message| {
         message.id().map_or_else(|| format!("m{at}"), |id| id.as_str().to_owned())
@@ -22,11 +22,11 @@ pub fn folded(log: &Conversation) -> Vec<Part> {
         log.messages().iter().enumerate().map(|(at, message)| id_of(at, message)).collect();
     let find = |id: &ItemId| ids.iter().position(|known| known == id.as_str()).unwrap();
     let mut active: Vec<Part> = Vec::new();
-    // What was active right before each message came.
+    // The active part right before each message.
     let mut before: Vec<Vec<Part>> = Vec::new();
     let mut leading = true;
     let mut leads: BTreeSet<usize> = BTreeSet::new();
-    // A compaction that was taken back never was.
+    // An undone compaction has no effect.
     let undone: BTreeSet<u32> = log
         .entries()
         .filter_map(|entry| match entry {

@@ -1,4 +1,4 @@
-//! A session without the texts of what is archived plans like the whole one.
+//! A session without its archived texts gives the plans of the complete one.
 
 use super::appending::{lived, manager, seen};
 use crate::places::both;
@@ -8,7 +8,7 @@ use context_window_store::ErrorKind;
 use context_window_store::{Journal, SessionStore};
 
 #[test]
-fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
+fn archived_messages_stay_in_the_store_until_requested() {
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();
         let mut log = lived();
@@ -22,7 +22,7 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
             left == whole || !left.is_loaded() && left.text().is_empty() && left.role() == whole.role()
         }));
         assert_eq!(seen(&active), seen(&log));
-        // It goes on: replies, compactions, saves.
+        // It continues with replies, compactions and saves.
         for log in [&mut active, &mut log] {
             for at in 0..12 {
                 let plan = manager().build_plan(&PlanRequest::new(log)).unwrap();
@@ -34,13 +34,13 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
         assert_eq!(seen(&active), seen(&log));
         let revision = store.save("s", &mut active, revision).unwrap();
         assert_eq!(store.load("s").unwrap(), (log.clone(), revision));
-        // What needs a text that was left says so, and nothing is made of an empty one.
+        // An operation that needs an unloaded text is an error, and never uses an empty text instead.
         let request =
             |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).map(|plan| plan.to_json());
         let mut undone = active.clone();
         while undone.undo_compaction().is_some() {}
         assert_eq!(request(&undone).unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
-        // Nor is a summary made of what is not here.
+        // A summary of unloaded messages is an error too.
         undone.push(Message::user("more"));
         undone.push(Message::assistant("and more"));
         let job = manager()
@@ -48,7 +48,7 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
             .now(&PlanRequest::new(&undone))
             .map(|job| job.map(|job| job.messages().len()));
         assert_eq!(job.unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
-        // People see where a text was left.
+        // The history marks unloaded texts.
         assert!(context_window_report::history(&active).to_string().contains("[text left in the store]"));
         let mut pinned = active.clone();
         pinned.pin_message("q0", Priority::Normal).unwrap();
@@ -65,7 +65,7 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
         drop(std::fs::remove_file(&path));
         assert!(Journal::create(&path, &active).is_err());
         drop(std::fs::remove_file(&path));
-        // Then the texts come, whatever was appended meanwhile.
+        // Then the texts are loaded, also after appended entries.
         for (mut partial, whole) in [(active, log.clone()), (undone, undo_all(&log)), (pinned, pin(&log))] {
             store.load_rest("s", &mut partial).unwrap();
             assert!(partial.messages().iter().all(Message::is_loaded));
@@ -90,7 +90,7 @@ fn pin(log: &Conversation) -> Conversation {
 }
 
 #[test]
-fn the_rest_is_that_of_the_same_session() {
+fn remaining_messages_are_loaded_only_from_the_same_session() {
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();
         let log = lived();
@@ -99,7 +99,7 @@ fn the_rest_is_that_of_the_same_session() {
         store.delete("s").unwrap();
         let mut again = active.clone();
         assert_eq!(store.load_rest("s", &mut again).unwrap_err().kind(), ErrorKind::NotFound);
-        // Another one under the same id: texts of the same sizes, or fewer entries.
+        // Another session under the same id: texts of the same sizes, or fewer entries.
         let events = log.events().map(|event| {
             let json = serde_json::to_string(&event).unwrap().replace("question", "QUESTION");
             serde_json::from_str::<context_window::events::LogEvent>(&json).unwrap()

@@ -1,4 +1,4 @@
-//! Entries join a session where a writer knows what it holds, all or none; what commutes is merged.
+//! Entries are appended to a session whose state the writer knows, all or none. Commuting changes are merged.
 
 use crate::places::{Place, both};
 pub use crate::support::stores::{lived, manager};
@@ -16,7 +16,7 @@ fn kind(error: Result<impl Sized, Error>) -> ErrorKind {
     error.err().expect("an error").kind()
 }
 
-/// Everything that an application sees of a conversation.
+/// Returns everything that an application sees of a conversation.
 pub fn seen(log: &Conversation) -> String {
     let plan = manager().build_plan(&PlanRequest::new(log)).unwrap();
     let usage = manager().usage(&PlanRequest::new(log)).unwrap();
@@ -24,13 +24,13 @@ pub fn seen(log: &Conversation) -> String {
 }
 
 #[test]
-fn an_append_follows_what_it_knows() {
+fn append_requires_the_known_revision() {
     for place in both() {
         let (mut one, mut two) = (open(&place), open(&place));
         let log = lived();
         let events: Vec<LogEvent> = log.events().collect();
         assert_eq!(one.append("s", 0, events[..5].iter().cloned()).unwrap(), 5);
-        // The other one knows nothing of that.
+        // The other writer does not know these entries.
         for (expected, found) in [(0, 5), (4, 5), (6, 5), (99, 5)] {
             let error = two.append("s", expected, events[5..7].iter().cloned()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -54,7 +54,7 @@ fn an_append_follows_what_it_knows() {
         assert!(error.to_string().contains(&format!("{} entries ahead", events.len() - 5)), "{error}");
         assert_eq!(one.load("s").unwrap(), (log.clone(), events.len() as u64));
         assert_eq!(seen(&one.load("s").unwrap().0), seen(&log));
-        // Nothing begins by being appended to where it should be there.
+        // A missing session is not created by an append that expects one.
         assert_eq!(kind(one.append("other", 3, events[..2].iter().cloned())), ErrorKind::Conflict);
         assert_eq!(kind(one.load("other")), ErrorKind::NotFound);
         assert_eq!(one.load_or_new("other").unwrap(), (Conversation::new(), 0));
@@ -62,14 +62,14 @@ fn an_append_follows_what_it_knows() {
     }
 }
 
-/// One entry that cannot be written takes the others with it.
+/// One entry that cannot be written prevents the whole batch.
 #[test]
 fn a_batch_is_in_whole_or_not_at_all() {
     for place in both() {
         let mut store = open(&place);
         let log = lived();
         let mut revision = store.import("s", &log).unwrap();
-        // A row in the way: the primary key stands behind the counter.
+        // A conflicting row: the primary key rejects the entry although the counter allows it.
         let session = "(SELECT key FROM cw_session WHERE id = 's')";
         place.sql(&format!(
             "INSERT INTO cw_entry (session, n, kind, sum, entry) VALUES ({session}, {}, 'message', '0', '{{}}')",
@@ -87,12 +87,12 @@ fn a_batch_is_in_whole_or_not_at_all() {
 }
 
 #[test]
-fn save_writes_what_is_new_and_knows_its_conversation() {
+fn save_writes_new_entries_and_checks_its_conversation() {
     for place in both() {
         let mut store = open(&place);
         let mut log = Conversation::new();
         let (whole, mut revision) = (lived(), 0);
-        // As it grows, entry by entry.
+        // Saved as it grows, entry by entry.
         for event in whole.events() {
             log.apply_event(event).unwrap();
             revision = store.save("s", &mut log, revision).unwrap();
@@ -105,7 +105,7 @@ fn save_writes_what_is_new_and_knows_its_conversation() {
             other.push(Message::user("more"));
             other
         };
-        // Another conversation of the same length, a shorter one, and one that the store does not hold.
+        // Another conversation of the same length, a shorter one, and one that is not in the store.
         let mut another = whole.as_of(10);
         while (another.event_count() as u64) < revision {
             another.push(Message::user("x"));
@@ -120,7 +120,7 @@ fn save_writes_what_is_new_and_knows_its_conversation() {
 }
 
 #[test]
-fn what_commutes_is_put_together() {
+fn commuting_changes_are_merged() {
     for place in both() {
         let (mut store, log) = (open(&place), lived());
         let revision = store.import("s", &log).unwrap();
@@ -137,7 +137,7 @@ fn what_commutes_is_put_together() {
         assert_eq!(seen(&pins), seen(&stored));
         assert_eq!(stored.anchor(), replies.anchor(), "the newest prompt is the one that was sent");
         assert_eq!(stored.notes().filter(|note| note.id() == "new").count(), 1);
-        // Both said something: only one can have been said first.
+        // Both writers added a message, which is a conflict because only one can come first.
         let (mut ada, mut bob) = (stored.clone(), stored.clone());
         let revision = after + 2;
         ada.push(Message::user("from Ada"));
@@ -148,7 +148,7 @@ fn what_commutes_is_put_together() {
         let error = store.save("s", &mut bob, revision).unwrap_err();
         assert_eq!(error.conflict().map(|conflict| conflict.found), Some(revision + 1), "{error}");
         assert_eq!(bob, before, "a conversation that was not saved is as it was");
-        // One item touched by both; an id that the other one took.
+        // Both changed one item, and both used one id.
         let (mut ada, mut bob) = (store.load("s").unwrap().0, store.load("s").unwrap().0);
         ada.pin(PinnedItem::new("tone", "Long answers."));
         bob.unpin("tone");
@@ -164,7 +164,7 @@ fn what_commutes_is_put_together() {
 }
 
 #[test]
-fn update_makes_its_change_again_where_it_was_overtaken() {
+fn update_retries_its_change_after_a_conflict() {
     for place in both() {
         let (mut store, mut other) = (open(&place), open(&place));
         let mut overtaken = 0;
@@ -194,9 +194,9 @@ fn update_makes_its_change_again_where_it_was_overtaken() {
     }
 }
 
-/// Whoever begins a session again under an id begins another one: nothing of both is mixed.
+/// A session recreated under the same id is a different one, and no entries of the two are mixed.
 #[test]
-fn a_session_that_was_begun_again_is_another_one() {
+fn recreated_session_is_a_different_session() {
     for place in both() {
         let (mut store, mut other) = (open(&place), open(&place));
         let said = |texts: &[&str]| texts.iter().copied().map(Message::user).collect::<Conversation>();
@@ -226,7 +226,7 @@ fn edges_of_appending() {
     for place in both() {
         let mut store = open(&place);
         let one = || Conversation::from([Message::user("a")]);
-        // Nothing appended to nothing begins nothing; an empty conversation is a session all the same.
+        // An empty append creates no session, but an empty conversation can be imported as one.
         assert_eq!(store.append("s", 0, []).unwrap(), 0);
         assert_eq!(kind(store.load("s")), ErrorKind::NotFound);
         assert_eq!(store.import("s", &Conversation::new()).unwrap(), 0);
@@ -242,11 +242,11 @@ fn edges_of_appending() {
             );
             assert_eq!(kind(store.load_since("s", expected)), ErrorKind::Conflict);
         }
-        // Two messages of one id are stored as they are; a plan says so.
+        // Two messages with one id are stored unchanged; planning reports them.
         let twice = Conversation::from([Message::user("a").with_id("x"), Message::user("b").with_id("x")]);
         store.import("twice", &twice).unwrap();
         assert_eq!(store.load_active("twice").unwrap().0, twice);
-        // A model whose name no column takes.
+        // A model name that no database column accepts.
         let manager =
             ContextWindowManager::new(Model::custom("a\0b"), TokenCounter::chars_per_4(), Config::default())
                 .unwrap();
@@ -260,7 +260,7 @@ fn edges_of_appending() {
     }
 }
 
-/// What another writer may have done, for the law.
+/// A change by another writer.
 #[derive(Debug, Clone)]
 enum Step {
     Say(u8),
@@ -321,8 +321,8 @@ fn take(log: &mut Conversation, step: &Step) {
     }
 }
 
-/// What both orders have to agree on. Where a note was pinned is not part of it: it is pinned where its entry
-/// stands.
+/// Returns the state that both orders have to agree on. The position of a note is not included, because it
+/// depends on the order.
 fn state(log: &Conversation) -> impl PartialEq + std::fmt::Debug {
     let messages: Vec<String> = log.messages().iter().map(|message| format!("{message:?}")).collect();
     let notes: BTreeMap<String, String> =
@@ -336,10 +336,10 @@ fn state(log: &Conversation) -> impl PartialEq + std::fmt::Debug {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if std::env::var_os("FULL").is_some() { 20_000 } else { 400 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Two writers, from one conversation: where both are saved, the other order would have come to the same,
-    /// and where they are not, the second one has a conflict and changed nothing.
+    /// Two writers start from one conversation. If both are saved, the other order gives the same result.
+    /// Otherwise the second one gets a conflict and changes nothing.
     #[test]
-    fn what_is_merged_would_be_the_same_in_the_other_order(
+    fn merged_changes_give_the_same_log_in_either_order(
         before in prop::collection::vec(step(), 0..10),
         ours in prop::collection::vec(step(), 1..4),
         theirs in prop::collection::vec(step(), 1..4),
@@ -375,7 +375,7 @@ proptest! {
         let two = saved(&mut store, "two", &ours, &theirs);
         prop_assert_eq!(one.as_ref().map(state), two.as_ref().map(state));
         if let Some(log) = one {
-            // No id is taken twice by a merge.
+            // A merge never uses an id twice.
             let fine = |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).is_ok();
             prop_assert!(fine(&log) || !fine(&grown(&ours)) || !fine(&grown(&theirs)));
         }

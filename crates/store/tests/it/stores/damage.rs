@@ -1,4 +1,4 @@
-//! What was changed behind the store's back is found, and named.
+//! Changes made without the store's knowledge are found and named.
 
 use super::appending::lived;
 use crate::places::both;
@@ -7,16 +7,16 @@ use context_window::*;
 use context_window_store::ErrorKind;
 use context_window_store::SessionStore;
 
-/// Who finds a damage.
+/// The operation that finds a damage.
 #[derive(Clone, Copy, PartialEq)]
 enum Found {
     /// Every way of loading.
     Loading,
-    /// Loading whole, and bringing the texts that were left: it is about one of those.
+    /// Loading the whole session, and loading the remaining texts, because one of those is damaged.
     Texts,
-    /// Loading without texts: a whole load does not look there.
+    /// Loading without texts; a complete load does not use the damaged data.
     Outlines,
-    /// `check` alone.
+    /// Only `check`.
     Check,
 }
 use Found::{Check, Loading, Outlines, Texts};
@@ -25,7 +25,7 @@ use Found::{Check, Loading, Outlines, Texts};
 fn damage_is_found_and_named() {
     let log = lived();
     let revision = log.event_count() as u64;
-    // The first message is archived, the last entry is one that is active.
+    // The first message is archived, and the last entry is an active one.
     let message = log.events().position(|event| event.kind() == "message").unwrap();
     let late = revision - 1;
     let sent = log
@@ -75,7 +75,7 @@ fn damage_is_found_and_named() {
             "is no `pinned`, as its column `kind` says".into(),
             Loading,
         ),
-        // Two whole entries in each other's place.
+        // Two valid entries, exchanged.
         (
             format!(
                 "UPDATE cw_entry SET n = -1 WHERE n = {late}; UPDATE cw_entry SET n = {late} WHERE n = {message}; UPDATE cw_entry SET n = {message} WHERE n = -1"
@@ -145,9 +145,9 @@ fn damage_is_found_and_named() {
     }
 }
 
-/// PostgreSQL has no such text.
+/// PostgreSQL cannot store such a text.
 #[test]
-fn what_is_not_utf_8_is_damage() {
+fn text_that_is_not_utf_8_is_damage() {
     let place = crate::places::sqlite();
     let mut store = SessionStore::open(&place.address).unwrap();
     store.import("s", &lived()).unwrap();
@@ -157,7 +157,7 @@ fn what_is_not_utf_8_is_damage() {
     assert!(store.check("s").unwrap().faults[0].contains(words));
 }
 
-/// An entry of a later version, whole and with its checksum, is not read as anything else.
+/// A valid entry of a later version with its checksum is refused.
 #[test]
 fn entries_of_later_versions_are_refused() {
     for place in both() {

@@ -1,4 +1,4 @@
-//! PostgreSQL over an encrypted connection, with certificates that this test makes.
+//! PostgreSQL over an encrypted connection, with certificates that this test creates.
 
 use crate::support;
 use crate::support::stores::server::{Server, is_root};
@@ -11,7 +11,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// A certificate authority `ca.pem`, and by it a certificate for `localhost`, in the folder of a server's data.
+/// Creates a certificate authority `ca.pem` and a certificate for `localhost` signed by it, in a server's
+/// data folder.
 fn certificates(data: &Path) -> bool {
     fs::write(data.join("names"), "subjectAltName=DNS:localhost\n").unwrap();
     let openssl = |words: &str| {
@@ -26,7 +27,7 @@ fn certificates(data: &Path) -> bool {
         )
 }
 
-/// As a process of its own, which trusts what the variable `SSL_CERT_FILE` names.
+/// Connects from a separate process, which trusts the authority that the variable `SSL_CERT_FILE` names.
 fn connects(address: &str) {
     match SessionStore::open(address) {
         Err(error) => println!("said {error}"),
@@ -120,7 +121,7 @@ fn an_encrypted_connection_checks_certificates() {
     }
 }
 
-/// A certificate authority that signed nothing here.
+/// Creates a certificate authority that signed no certificate here.
 fn another_authority(server: &Server) -> std::path::PathBuf {
     let folder = server.folder().join("another");
     fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,5 @@
-//! Answers of a PostgreSQL server that are lost on the way: an append is written once, or an error says that nobody knows.
+//! Lost replies of a PostgreSQL server: an append is written once, or an error reports that its outcome is
+//! unknown.
 
 use crate::{
     places::{Folder, postgres},
@@ -17,13 +18,13 @@ use std::{
     },
 };
 
-/// Fates of the next append at the proxy.
+/// Handling of the next append by the proxy.
 const PASS: usize = 0;
 const CUT_BEFORE: usize = 1;
 const CUT_AFTER: usize = 2;
 
-/// Stands between a store and its server: it may break a connection right before the server gets an append, or right after the
-/// server has done it.
+/// A proxy between a store and its server. It may cut a connection right before the server gets an append, or
+/// right after the server has done it.
 struct Proxy {
     folder: Folder,
     next: Arc<AtomicUsize>,
@@ -58,7 +59,7 @@ fn pass_on(mut client: UnixStream, mut server: UnixStream, plan: &AtomicUsize) {
         let mut buffer = [0; 1 << 16];
         while let Ok(read) = answers.read(&mut buffer) {
             if read == 0 || hushed.load(Ordering::SeqCst) > 0 {
-                // The server has answered, and so it is done.
+                // The server has replied, so the append is done.
                 drop(back.shutdown(std::net::Shutdown::Both));
                 break;
             }
@@ -88,7 +89,7 @@ fn pass_on(mut client: UnixStream, mut server: UnixStream, plan: &AtomicUsize) {
 }
 
 #[test]
-fn a_commit_whose_answer_is_lost_is_written_once() {
+fn commit_with_a_lost_reply_is_written_once() {
     let (Some(server), Some(place)) = (server::shared(), postgres()) else { return };
     let database = place.address.rsplit('/').next().unwrap();
     let proxy = Proxy::start(server);
@@ -106,7 +107,7 @@ fn a_commit_whose_answer_is_lost_is_written_once() {
         let expected: Vec<String> = (0..=at).flat_map(|at| [format!("{at} a"), format!("{at} b")]).collect();
         assert_eq!(texts, expected);
     }
-    // What another one wrote is no answer to this one's question.
+    // An entry by another writer is not mistaken for the lost one.
     for cut in [CUT_BEFORE, CUT_AFTER] {
         let theirs =
             direct.append("s", revision, Conversation::from([Message::user("theirs")]).events()).unwrap();
@@ -117,7 +118,7 @@ fn a_commit_whose_answer_is_lost_is_written_once() {
         revision = theirs;
     }
     assert!(direct.load("s").unwrap().0.messages().iter().all(|message| message.text() != "ours"));
-    // A server that is gone: an error that says what is not known, and no wait for ever.
+    // If the server is gone, an error reports the unknown outcome, and the call does not wait for ever.
     assert!(Path::new(&proxy.folder.path(".s.PGSQL.5432")).exists());
     fs::remove_file(proxy.folder.path(".s.PGSQL.5432")).unwrap();
     proxy.next.store(CUT_BEFORE, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! What a database refuses: a clear error, nothing half-written, and no secret in it.
+//! Refusals by a database: a clear error, no partial write, and no secret in the error.
 
 use crate::places::{Folder, both, sqlite};
 #[cfg(feature = "postgres")]
@@ -20,14 +20,14 @@ fn refused(address: &str) -> String {
 }
 
 #[test]
-fn a_later_schema_is_left_alone() {
+fn later_schema_is_unchanged() {
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();
         store.import("s", &log()).unwrap();
         place.sql("INSERT INTO cw_schema (version) VALUES (2)");
         drop(store);
         if place.is_sqlite() {
-            // Not even how the file is written is changed.
+            // Even the journal mode of the file is unchanged.
             place.sql("PRAGMA journal_mode = delete");
         }
         let bytes = || place.is_sqlite().then(|| fs::read(place.file()).unwrap());
@@ -47,7 +47,7 @@ fn a_later_schema_is_left_alone() {
     }
 }
 
-/// Version 0 is the oldest there can be: the table of versions without a row. Migrations are made once, by one of many.
+/// Version 0 is the oldest possible: the version table without a row. Only one of several processes migrates.
 #[test]
 fn tables_are_made_by_one_of_many() {
     for place in both() {
@@ -103,12 +103,12 @@ fn no_address_and_no_database() {
     assert!(fs::read_to_string(&text).unwrap().starts_with("this is a text file"));
 }
 
-/// What SQLite takes for a URI, or for a database in memory, is a file like any other.
+/// Names that SQLite would treat as a URI or as a database in memory are ordinary files.
 #[test]
 fn names_are_names_of_files() {
     let folder = Folder::new();
     let unlike_any = format!("file:context-window-{}.db?mode=memory", std::process::id());
-    // Only a relative name can be taken for a URI.
+    // Only a relative name can be mistaken for a URI.
     let relative = (format!("sqlite:{unlike_any}"), std::path::PathBuf::from(&unlike_any));
     let inside =
         [":memory:", "file:x.db", "a b#c%41?d.db"].map(|name| (folder.sqlite(name), folder.path(name)));
@@ -129,7 +129,7 @@ fn a_file_that_may_not_be_written_can_be_read() {
     let (real, shown) = (Folder::new(), Folder::new());
     let (place, seen) = (real.sqlite("a b%20c.db"), shown.sqlite("a b%20c.db"));
     SessionStore::open(&place).unwrap().import("s", &log()).unwrap();
-    // Root may write anything but a file system that is mounted for reading.
+    // Root may write everything except a file system mounted read-only.
     let folder = shown.path("");
     let mount = |arguments: &[&std::ffi::OsStr]| {
         Command::new("mount").args(arguments).arg(&folder).status().is_ok_and(|done| done.success())
@@ -144,7 +144,8 @@ fn a_file_that_may_not_be_written_can_be_read() {
         assert_eq!(reader.load("s").unwrap().0, log());
         let error = SessionStore::open(&seen).and_then(|mut store| store.import("t", &log())).unwrap_err();
         assert!(error.to_string().contains("may be read and written"), "{error}");
-        // What is written elsewhere is seen, or said not to be readable while its writer is there.
+        // Changes by the writer are visible, or reading reports that it is impossible while the writer is
+        // active.
         let mut writer = SessionStore::open(&place).unwrap();
         for _ in 0..40 {
             let more = |log: &mut Conversation| {
@@ -176,7 +177,7 @@ fn a_file_that_another_program_keeps_locked() {
     store.import("s", &log()).unwrap();
     let other = rusqlite::Connection::open(place.file()).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    // Reading goes on, writing waits and then says why not.
+    // Reading works; writing waits and then reports the reason.
     assert_eq!(store.load("s").unwrap().1, 2);
     let error = store.append("s", 2, log().events()).unwrap_err();
     assert!(error.to_string().contains("another program has been writing it for 10 s"), "{error}");
@@ -184,7 +185,7 @@ fn a_file_that_another_program_keeps_locked() {
     assert_eq!(store.append("s", 2, log().events()).unwrap(), 4);
 }
 
-/// Also before there is a write-ahead log, which asks for a lock of its own.
+/// The same before there is a write-ahead log, whose creation needs its own lock.
 #[test]
 fn a_new_file_that_another_program_keeps_locked() {
     let place = sqlite();
@@ -211,7 +212,7 @@ fn a_session_that_another_connection_keeps_locked() {
     assert_eq!(store.append("s", 2, log().events()).unwrap(), 4);
 }
 
-/// A small disk, where this test may mount one.
+/// Runs a test on a small disk, if this process may mount one.
 fn small_disk(test: impl FnOnce(&Folder)) {
     let folder = Folder::new();
     let path = folder.path("");
@@ -226,10 +227,11 @@ fn small_disk(test: impl FnOnce(&Folder)) {
     }
 }
 
-/// Fills a store until its disk is full. Everything that was confirmed is there, nothing else is, and it goes on.
+/// Fills a store until its disk is full. All confirmed entries are kept, no others exist, and after that
+/// writing continues.
 fn fill(address: &str, make_room: impl FnOnce()) {
     let mut store = SessionStore::open(address).unwrap();
-    // Two hundred and some entries at once: more than what is left of the disk, at some time.
+    // Over two hundred entries at once, which at some point exceeds the free space.
     let text = |at: u64| -> String {
         let mut x = at * 2 + 1;
         let mut letter = || {
@@ -297,7 +299,7 @@ fn a_full_disk_of_a_server_loses_nothing_that_was_confirmed() {
     });
 }
 
-/// A server's address with another user, password, database or host.
+/// Returns a server's address with another user, password or database.
 #[cfg(feature = "postgres")]
 fn variant(place: &Place, user: &str, database: &str) -> String {
     let rest = place.address.strip_prefix("postgres://postgres@").unwrap();
@@ -306,7 +308,7 @@ fn variant(place: &Place, user: &str, database: &str) -> String {
 
 #[cfg(feature = "postgres")]
 #[test]
-fn a_server_that_refuses_says_why_and_no_password() {
+fn server_refusal_is_reported_without_the_password() {
     let Some(place) = postgres() else { return };
     let database = place.address.rsplit('/').next().unwrap();
     let secret = "s3cr3t";
@@ -335,7 +337,7 @@ fn a_server_that_refuses_says_why_and_no_password() {
     assert!(!said.contains(secret), "{said}");
 }
 
-/// With a server that asks for passwords.
+/// Uses a server that requires passwords.
 #[cfg(all(unix, feature = "postgres"))]
 #[test]
 fn a_wrong_password_is_refused() {

@@ -1,4 +1,5 @@
-//! Sessions as a whole: lists, forks, what is put away or deleted, journals in and out, names and texts of any kind.
+//! Whole sessions: lists, forks, archived and deleted ones, imported and exported journals, names and texts
+//! of any kind.
 
 use super::appending::{lived, seen};
 use crate::places::{Folder, both};
@@ -23,7 +24,7 @@ fn a_list_is_the_newest_first_page_by_page() {
         for id in &written {
             store.import(id, &short).unwrap();
         }
-        // One that is written again is the newest.
+        // A session that is written again is the newest.
         std::thread::sleep(std::time::Duration::from_millis(5));
         let log = lived();
         store.delete("s7").unwrap();
@@ -63,7 +64,7 @@ fn a_list_is_the_newest_first_page_by_page() {
         assert_eq!((all[1].messages, all[1].tokens, all[1].model.as_deref()), (2, None, None));
         assert_eq!(store.summary("s7").unwrap().as_ref(), Some(first));
         assert_eq!(store.summary("none").unwrap(), None);
-        // What is put away is in a list of its own, and everything else works.
+        // Archived sessions have a separate list, and all other operations work on them.
         store.archive("s3").unwrap();
         assert_eq!(pages(false).len(), 22);
         assert_eq!(
@@ -82,7 +83,7 @@ fn a_list_is_the_newest_first_page_by_page() {
 }
 
 #[test]
-fn a_fork_goes_on_by_itself() {
+fn fork_continues_independently() {
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();
         let log = lived();
@@ -102,7 +103,7 @@ fn a_fork_goes_on_by_itself() {
             assert_eq!(summary.messages, past.messages().len() as u64);
             assert_eq!(summary.model.is_some(), past.anchor().is_some());
         }
-        // Both go on, and know nothing of each other.
+        // Both continue independently.
         let say = |log: &mut Conversation| {
             log.push(Message::user("only here"));
             Ok(())
@@ -124,7 +125,7 @@ fn a_fork_goes_on_by_itself() {
 }
 
 #[test]
-fn a_journal_goes_in_and_comes_out() {
+fn journal_is_imported_and_exported_unchanged() {
     for place in both() {
         let folder = Folder::new();
         let mut store = SessionStore::open(&place.address).unwrap();
@@ -148,9 +149,9 @@ fn a_journal_goes_in_and_comes_out() {
     }
 }
 
-/// SQL, NUL characters, all kinds of Unicode: data, and nothing else.
+/// SQL, NUL characters and all kinds of Unicode are stored as data only.
 #[test]
-fn hostile_texts_come_back() {
+fn hostile_texts_round_trip() {
     let ids = [
         "'; DROP TABLE cw_entry; --",
         "$1",
@@ -199,7 +200,7 @@ fn hostile_texts_come_back() {
         for (id, words) in [("", "is empty"), ("a\0b", "NUL"), (&*"é".repeat(501), "1,000 bytes")] {
             let (kind, text) = said_of(id);
             assert!(kind == ErrorKind::Input && text.contains(words), "{text}");
-            // Asked for, they are just not there.
+            // Reading such an id finds no session, without another error.
             assert_eq!(said(store.load(id)).0, ErrorKind::NotFound);
             assert_eq!(said(store.delete(id)).0, ErrorKind::NotFound);
             assert_eq!(said(store.fork(id, 0, "new")).0, ErrorKind::NotFound);
@@ -208,7 +209,7 @@ fn hostile_texts_come_back() {
     }
 }
 
-/// What another language reads: one row a message, and JSON with its version.
+/// The view for programs in other languages: one row per message, and JSON with its version.
 #[test]
 fn messages_are_rows_of_a_view() {
     for place in both() {
@@ -243,9 +244,9 @@ fn messages_are_rows_of_a_view() {
     }
 }
 
-/// `FULL=1` has a million.
+/// With `FULL=1` the session has a million entries.
 #[test]
-fn a_long_session_goes_in_and_comes_out() {
+fn long_session_is_imported_and_exported_unchanged() {
     let entries: u64 = if std::env::var_os("FULL").is_some() { 1_000_000 } else { 30_000 };
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();

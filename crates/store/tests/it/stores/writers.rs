@@ -1,4 +1,4 @@
-//! Many writers at once, and writers that are killed: nothing is lost, nothing is twice, no gap.
+//! Many concurrent writers, and killed writers: no entry is lost, repeated or missing in the numbering.
 
 use crate::places::{Place, both};
 #[cfg(feature = "postgres")]
@@ -15,7 +15,7 @@ fn full() -> bool {
     std::env::var_os("FULL").is_some()
 }
 
-/// The test of this name as a process of its own, with what it is to do.
+/// Starts the test of this name as a separate process with a task.
 fn myself(test: &str, task: &[String]) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", &format!("stores::writers::{test}"), "--nocapture"])
@@ -31,20 +31,20 @@ fn task() -> Option<Vec<String>> {
     Some(task.to_str()?.lines().map(str::to_owned).collect())
 }
 
-/// The lines of a writer that say something.
+/// Returns the result lines of a writer.
 fn lines(out: ChildStdout) -> impl Iterator<Item = String> {
     BufReader::new(out).lines().map_while(Result::ok).filter(|line| line.contains("said"))
 }
 
 const WRITERS: u64 = 8;
 
-/// A writer appends messages to sessions in turn, reloading what is new where another one was first.
+/// Appends messages to sessions in turn, and reloads new entries after a conflict.
 fn appends(address: &str, writer: u64, sessions: u64, messages: u64) {
     let mut store = SessionStore::open(address).unwrap();
     let mut conflicts = 0u64;
     let mut revisions = vec![0; sessions as usize];
     for at in 0..messages {
-        // Each writer begins elsewhere.
+        // Each writer begins at another session.
         let session = (at + writer * sessions / WRITERS) % sessions;
         let id = format!("s{session}");
         let message = Message::user(format!("writer {writer} message {at}"));
@@ -102,7 +102,8 @@ fn eight_processes_write_and_nothing_is_lost_or_twice() {
     }
 }
 
-/// Every message of every writer once, in its writer's order; entries numbered without a gap, by SQL too.
+/// Checks that every message of every writer exists once, in its writer's order. Entries are numbered without
+/// a gap, also in SQL.
 fn hold(place: &Place, sessions: u64, messages: u64) {
     let mut store = SessionStore::open(&place.address).unwrap();
     let mut seen = vec![Vec::new(); WRITERS as usize];
@@ -134,7 +135,7 @@ fn hold(place: &Place, sessions: u64, messages: u64) {
     assert_eq!(rows[0][0].as_deref(), Some(&*(WRITERS * messages).to_string()));
 }
 
-/// What is killed: it goes on where the session stands, compacts, and says what is confirmed.
+/// Runs as the process to be killed: continues the session, compacts it, and prints the confirmed entries.
 fn writes_for_ever(address: &str) -> ! {
     let manager = super::appending::manager();
     let mut store = loop {
@@ -152,7 +153,7 @@ fn writes_for_ever(address: &str) -> ! {
             log.push(if n.is_multiple_of(2) { Message::user(text) } else { Message::assistant(text) });
         }
         manager.compactor().compact_if_due(&mut log, &[], RequestLimits::new()).unwrap();
-        // A server that is gone is waited for; only what is confirmed is said.
+        // Waits for a missing server, and prints only confirmed entries.
         if store.save("s", &mut log, revision).is_ok() {
             writeln!(out, "said {} {}", log.messages().len(), log.compactions().count()).unwrap();
             out.flush().unwrap();
@@ -160,7 +161,7 @@ fn writes_for_ever(address: &str) -> ! {
     }
 }
 
-/// What was confirmed last.
+/// The last confirmed state.
 #[derive(Default)]
 struct Confirmed {
     messages: usize,
@@ -177,7 +178,7 @@ impl Confirmed {
         }
     }
 
-    /// Nothing of it is missing, and at most one write more is there.
+    /// Checks that no confirmed entry is missing, and at most one more write exists.
     fn holds(&mut self, store: &mut SessionStore) {
         let (log, _) = store.load("s").unwrap();
         let found = log.messages().len();
@@ -190,7 +191,7 @@ impl Confirmed {
         assert!(numbers.len() >= self.compactions && numbers.len() <= self.compactions + 1);
         assert_eq!(store.check("s").unwrap().faults, Vec::<String>::new());
         (self.messages, self.compactions) = (found, numbers.len());
-        // A session of a thousand messages says no more than one of ten.
+        // Longer sessions only make the test slower.
         if found > 300 {
             store.delete("s").unwrap();
             (self.messages, self.compactions) = (0, 0);
@@ -198,7 +199,7 @@ impl Confirmed {
     }
 }
 
-/// Numbers that look thrown, the same for the same seed.
+/// Returns the next number of a pseudo-random sequence with a fixed seed.
 fn roll(seed: &mut u64, sides: u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -219,7 +220,7 @@ fn killed_at_any_moment_nothing_confirmed_is_lost() {
             let task = [place.address.clone()];
             let mut child = myself("killed_at_any_moment_nothing_confirmed_is_lost", &task);
             let mut lines = lines(child.stdout.take().unwrap());
-            // It has to have begun; from there on any moment will do.
+            // After its first line, the process can be killed at any moment.
             let first = lines.next();
             std::thread::sleep(Duration::from_micros(roll(&mut seed, 12_000)));
             child.kill().unwrap();
@@ -256,19 +257,19 @@ fn a_server_that_is_killed_loses_nothing_that_was_confirmed() {
     let mut store = SessionStore::open(&address).unwrap();
     let mut child = myself("a_server_that_is_killed_loses_nothing_that_was_confirmed", &[address]);
     let out = child.stdout.take().unwrap();
-    // A pipe that nobody reads would stop the writer.
+    // The pipe is read continuously, because a full one would block the writer.
     let (tell, said) = std::sync::mpsc::channel();
     std::thread::spawn(move || lines(out).for_each(|line| drop(tell.send(line))));
     let (mut confirmed, mut seed) = (Confirmed::default(), 0x9E37_79B9_7F4A_7C15);
     for _ in 0..kills {
-        // It writes.
+        // Waits until it writes.
         for _ in 0..5 {
             confirmed.take(&said.recv_timeout(Duration::from_secs(60)).unwrap());
         }
         std::thread::sleep(Duration::from_micros(roll(&mut seed, 20_000)));
         server.kill();
         assert!(server.resume(), "{}", std::fs::read_to_string(server.folder().join("log")).unwrap());
-        // The writer goes on meanwhile: what was confirmed before this load is in it.
+        // The writer continues meanwhile: all entries confirmed before this load are in it.
         said.try_iter().for_each(|line| confirmed.take(&line));
         let (log, _) = store.load("s").unwrap();
         assert!(log.messages().len() >= confirmed.messages);
