@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("langchain")
 from context_window import ContextWindowWarning, Manager, PromptTooLargeError, _wire
+from context_window._langchain_messages import same
 from context_window.langchain import (
     ContextWindowCompressor,
     ContextWindowMiddleware,
@@ -506,3 +507,18 @@ def test_requests_are_valid_for_anthropic_too() -> None:
         valid_anthropic(messages)
         assert "You are brief." in str(system)
     assert max(map(len, model.seen)) < len(history) / 2
+
+
+def test_contents_are_compared_without_ids_and_shapes_of_text() -> None:
+    calls: Any = [{"id": "c1", "name": "look", "args": {"what": "a"}}]
+    parts = AIMessage([{"type": "text", "text": "Yes, "}, {"type": "text", "text": "sure."}], id="x")
+    assert same(parts, AIMessage("Yes, sure.", id="y", response_metadata={"model": "z"}))
+    assert not same(parts, AIMessage("No.")) and not same(parts, HumanMessage("Yes, sure."))
+    assert not same(AIMessage("", tool_calls=calls), AIMessage(""))
+    assert not same(ToolMessage("a", tool_call_id="1"), ToolMessage("a", tool_call_id="2"))
+    picture = {"type": "image_url", "image_url": {"url": "https://a"}}
+    assert not same(HumanMessage([picture]), HumanMessage("")) and same(
+        HumanMessage([picture]), HumanMessage([picture])
+    )
+    thought = AIMessage("a", additional_kwargs={"reasoning_content": "b"})
+    assert not same(thought, AIMessage("a")) and same(thought, thought.model_copy(update={"id": "c"}))
