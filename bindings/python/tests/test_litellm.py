@@ -346,6 +346,7 @@ def test_trim_messages_never_returns_more_than_its_budget() -> None:
 def test_trim_messages_keeps_reasoning() -> None:
     blocks = [{"type": "thinking", "thinking": "hmm", "signature": "c2ln"}]
     said = {"role": "assistant", "content": None, "thinking_blocks": blocks, "tool_calls": [tool_call("c0")]}
+    said["reasoning_content"] = "hmm"
     messages: list[Any] = [{"role": "user", "content": "?"}, said]
     messages.append({"role": "tool", "tool_call_id": "c0", "content": "found"})
     old = [{"role": role, "content": f"old {at}"} for at in range(99) for role in ("user", "assistant")]
