@@ -235,7 +235,9 @@ async def test_a_client_without_ids_continues_its_conversation() -> None:
         # The client keeps only texts.
         items += [said, {"role": "assistant", "content": f"Answer {n}."}, {"role": "user", "content": "Go on."}]
         items.append({"role": "assistant", "content": "Yes."})
-    assert len(planned._histories._all) == 1 and planned.plan is not None and planned.plan.repeated
+    [history] = planned._histories._all.values()
+    assert planned.plan is not None and planned.plan.repeated
+    assert len(history.log) == len(history) == 79, "nothing was read twice"
 
 
 def test_the_schema_of_an_output_is_counted() -> None:
