@@ -64,6 +64,8 @@ class History(Generic[T]):
         self.lock = threading.RLock()
         #: The pause after a summary that failed.
         self.summaries = Backoff()
+        #: The positions of replies, for plans that depend only on the messages.
+        self.replies: list[int] = []
         self._same = same or self._alike
         self._to_wire = to_wire
         self._wire_format = wire_format
@@ -181,7 +183,7 @@ class History(Generic[T]):
         """Starts with an empty log. All pins and sent prompts are forgotten."""
         with self.lock:
             self.log, self._last, self._system = Conversation(), None, None
-            self._seen, self._ids, self._owners = [], [], []
+            self._seen, self._ids, self._owners, self.replies = [], [], [], []
 
     def _push(self, messages: Sequence[T]) -> None:
         wire = [self._to_wire(one) for one in messages]

@@ -11,11 +11,16 @@ from ._history import History
 T = TypeVar("T")
 
 
+#: The number of replies after which the plans begin again with later ones. At most twice as many are stored.
+STEP = 64
+
+
 def replay(history: History[T], given: Sequence[T], request: Mapping[str, Any], is_reply: Callable[[T], bool]) -> Plan:
     """Plans a list of messages. The result depends only on the list and the request.
 
-    Earlier prompts, and the processes that sent them, are unknown. So each reply in the list is stored with a
-    plan of the messages before it. If a list continues an earlier one, only its new messages are planned.
+    Earlier prompts, and the processes that sent them, are unknown. So the newest replies in the list, at least
+    `STEP`, are stored with plans of the messages before them. If a list continues an earlier one, only its new
+    messages are planned.
     """
     # A previous prompt of another list must not influence this plan.
     asked = {**request, "previous": None}
@@ -24,16 +29,28 @@ def replay(history: History[T], given: Sequence[T], request: Mapping[str, Any], 
         if known < len(history):
             history.reset()
             known = 0
-        replies = [at for at in range(max(known, 1), len(given)) if is_reply(given[at])]
-        if known == 0 and replies:
+        earlier = len(history.replies)
+        replies = [*history.replies, *(at for at in range(max(known, 1), len(given)) if is_reply(given[at]))]
+        first, begun = _first(len(replies)), _first(earlier)
+        if first != begun:
+            history.reset()
+            known = earlier = 0
+        stored = replies[max(first, earlier) :]
+        if known == 0 and stored:
             # If everything fits, storing the newest reply has the same effect as storing all of them.
-            if is_whole(history.plan(given[: replies[-1]], **asked)):
-                replies = replies[-1:]
+            if is_whole(history.plan(given[: stored[-1]], **asked)):
+                stored = stored[-1:]
             else:
                 history.reset()
-        for at in replies:
+        for at in stored:
             history.commit(history.plan(given[:at], **asked), given[at])
+        history.replies = replies
         return history.plan(given, **asked)
+
+
+def _first(replies: int) -> int:
+    """Returns the number of the first reply that is stored with a plan."""
+    return max(replies // STEP - 1, 0) * STEP
 
 
 def is_whole(plan: Plan) -> bool:
