@@ -210,6 +210,12 @@ async def test_a_result_without_its_call_does_not_turn_the_filter_off() -> None:
         assert MANAGER.count_messages(made.input, wire_format="openai_responses") <= 500
 
 
+async def test_a_result_without_its_call_is_not_sent_although_it_fits() -> None:
+    orphan = {"type": "function_call_output", "call_id": "gone", "output": "x"}
+    planned, said = ContextWindowFilter(MANAGER, prompt_budget=BUDGET), conversation(1)
+    assert (await sent(planned, [orphan, *said])).input == said
+
+
 async def test_only_new_items_of_a_conversation_on_the_server_are_planned() -> None:
     results = [{"type": "function_call_output", "call_id": f"c{n}", "output": f"found {n} " * 30} for n in range(2)]
     later = [{"role": "user", "content": "And this?"}]
