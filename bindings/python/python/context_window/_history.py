@@ -19,7 +19,7 @@ from ._policy import Backoff, Policy, manager_of
 
 T = TypeVar("T")
 
-__all__ = ["SYSTEM", "Histories", "History", "Sent", "Turn", "known_usage", "manager_of"]
+__all__ = ["SYSTEM", "Histories", "History", "Sent", "Turn", "item_messages", "known_usage", "manager_of"]
 
 #: The id of the note that contains a framework's system text.
 SYSTEM = "system"
@@ -303,6 +303,12 @@ class Turn(Generic[T]):
     def _take(self, plan: Plan) -> None:
         self.plan, self.sent = plan, self.history.sent(plan)
         self._policy.accept(plan)
+
+
+def item_messages(item: ItemMessage, wire_format: Any = "openai") -> list[dict[str, Any]]:
+    """Returns the messages of an item of a prompt as dicts."""
+    messages: list[dict[str, Any]] = item.messages(wire_format)
+    return messages
 
 
 def known_usage(told: Any) -> dict[str, Any] | None:

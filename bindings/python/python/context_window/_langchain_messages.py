@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, conve
 
 from . import _wire
 from ._core import Document as Retrieved
-from ._history import SYSTEM, Sent
+from ._history import SYSTEM, Sent, item_messages
 
 
 def wired(message: BaseMessage) -> list[dict[str, Any]]:
@@ -32,7 +32,7 @@ def framed(
         if one.own is None and item.role == "system" and not messages:
             texts.append(item.text)
         elif one.own is None:
-            messages.extend(convert_to_messages(item.messages("openai")))
+            messages.extend(convert_to_messages(item_messages(item)))
         else:
             messages.append(altered(one.own, one))
     if texts:
@@ -56,7 +56,7 @@ def altered(own: BaseMessage, sent: Sent[BaseMessage], *, reasoning: bool = Fals
     if dropped:
         update["additional_kwargs"] = {k: v for k, v in own.additional_kwargs.items() if k != "reasoning_content"}
     if "calls" in item.changed and isinstance(own, AIMessage):
-        ids = [call["id"] for call in item.messages("openai")[0].get("tool_calls", [])]
+        ids = [call["id"] for call in item_messages(item)[0].get("tool_calls", [])]
         update["tool_calls"] = [{**call, "id": id} for call, id in zip(own.tool_calls, ids)]
     elif "calls" in item.changed:
         update["tool_call_id"] = item.tool_call_id

@@ -20,7 +20,7 @@ from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from ._core import Conversation, Manager, Plan
-from ._history import Histories, Sent
+from ._history import Histories, Sent, item_messages
 from ._langchain_counter import TokenCounter
 from ._langchain_messages import altered, same, wired
 from ._policy import OnOverflow, Planned, Policy, check_overflow, unknown_option
@@ -195,7 +195,7 @@ def _messages(sent: list[Sent[BaseMessage]], reasoning: bool) -> list[BaseMessag
     kept: list[BaseMessage] = []
     for one in sent:
         if one.own is None:
-            kept.extend(convert_to_messages(one.item.messages("openai")))
+            kept.extend(convert_to_messages(item_messages(one.item)))
         else:
             kept.append(altered(one.own, one, reasoning=reasoning))
     return kept

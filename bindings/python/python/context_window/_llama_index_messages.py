@@ -12,7 +12,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from . import _wire
 from ._core import ItemMessage
-from ._history import SYSTEM, Sent
+from ._history import SYSTEM, Sent, item_messages
 
 Messages = Sequence[ChatMessage]
 
@@ -112,7 +112,7 @@ def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") 
     said, blocks = dict(own.additional_kwargs), list[Any](own.blocks)
     # The planner may not know the format of other media, so only results are shortened.
     if "text" in item.changed and own.role in (MessageRole.TOOL, MessageRole.FUNCTION):
-        content = item.messages("openai")[0]["content"]
+        content = item_messages(item)[0]["content"]
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
         mine = [(part, block) for block in blocks for part in _parts(block, provider)]
         kept = [next((block for part, block in mine if part == one), None) for one in parts]
@@ -122,7 +122,7 @@ def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") 
     if "calls" in item.changed and item.tool_call_id is not None:
         said["tool_call_id"] = item.tool_call_id
     elif "calls" in item.changed:
-        ids = iter([call["id"] for call in item.messages("openai")[0].get("tool_calls", [])])
+        ids = iter([call["id"] for call in item_messages(item)[0].get("tool_calls", [])])
         for at, block in enumerate(blocks):
             if isinstance(block, li.ToolCallBlock):
                 blocks[at] = block.model_copy(update={"tool_call_id": next(ids)})

@@ -109,7 +109,7 @@ class Policy:
         """Raises `PromptTooLargeError` or warns of a prompt above its budget, unless `on_overflow` is
         `"send"`.
         """
-        ids = ", ".join((plan.overflow or {}).get("minimum", [])[:8]) if plan is not None else ""
+        ids = ", ".join(plan.overflow["minimum"][:8]) if plan is not None and plan.overflow is not None else ""
         told = f"the required messages{f' ({ids})' if ids else ''} need {tokens:,} tokens, and the prompt's budget"
         told += f" is {budget:,}"
         if self.on_overflow == "raise":

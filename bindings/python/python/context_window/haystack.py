@@ -38,7 +38,7 @@ from haystack.utils.deserialization import deserialize_component_inplace
 
 from . import _wire
 from ._core import ItemMessage, Manager
-from ._history import SYSTEM, Histories, History, Sent, Turn, known_usage
+from ._history import SYSTEM, Histories, History, Sent, Turn, item_messages, known_usage
 from ._policy import DocumentOptions, OnOverflow, Planned, Policy, TargetOptions, check_options, manager_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _sealed(one: ReasoningContent) -> list[dict[str, Any]]:
 
 def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") -> ChatMessage:
     """Returns a copy with the planner's changes. The history's own message stays unchanged."""
-    wire = item.messages("openai")[0]
+    wire = item_messages(item)[0]
     content: list[Any] = list(own._content)
     # The planner may not know the format of other media, so only results are shortened.
     if result := own.tool_call_result:

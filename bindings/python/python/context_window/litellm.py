@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _wire
 from ._core import Conversation, ItemMessage, Manager, Plan
-from ._history import Histories, History
+from ._history import Histories, History, item_messages
 from ._policy import (
     OnOverflow,
     Planned,
@@ -107,7 +107,7 @@ def prompt(history: History[Own], plan: Plan, *, reasoning: bool = False) -> lis
     messages: list[Any] = []
     for one in history.sent(plan):
         if one.own is None:
-            messages.extend(one.item.messages("openai"))
+            messages.extend(item_messages(one.item))
         else:
             kept = ["reasoning"] if reasoning else []
             is_changed = any(change not in kept for change in one.item.changed)
@@ -116,7 +116,7 @@ def prompt(history: History[Own], plan: Plan, *, reasoning: bool = False) -> lis
 
 
 def _altered(own: Own, item: ItemMessage, reasoning: bool) -> dict[str, Any]:
-    copy, sent = own.wire(), item.messages("openai")[0]
+    copy, sent = own.wire(), item_messages(item)[0]
     if "role" in item.changed:
         copy["role"] = sent["role"]
     if "text" in item.changed:

@@ -24,7 +24,7 @@ from agents.run_config import CallModelData, ModelInputData
 from . import _wire
 from ._calls import call_async
 from ._core import ConflictError, Conversation, Manager, Store
-from ._history import SYSTEM, Histories, Sent
+from ._history import SYSTEM, Histories, Sent, item_messages
 from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def framed(sent: Iterable[Sent[Group]], given: ModelInputData) -> ModelInputData
         elif item.role in ("system", "developer") and not items:
             texts.append(item.text)
         else:
-            items.extend(cast("list[TResponseInputItem]", item.messages("openai_responses")))
+            items.extend(cast("list[TResponseInputItem]", item_messages(item, "openai_responses")))
     return ModelInputData(items, "\n\n".join(texts) if texts else given.instructions)
 
 
@@ -219,7 +219,7 @@ def altered(own: Group, sent: Sent[Group]) -> Iterator[TResponseInputItem]:
     """Returns the items, with copies of shortened ones. Reasoning stays, because the provider rejects its
     items without it.
     """
-    wire = sent.item.messages("openai_responses")
+    wire = item_messages(sent.item, "openai_responses")
     ids = iter([one["call_id"] for one in wire if "call_id" in one])
     for item in own:
         plain, update = _plain(item), dict[str, Any]()

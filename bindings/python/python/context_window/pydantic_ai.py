@@ -34,7 +34,7 @@ from pydantic_ai.models import ModelRequestContext
 from . import _wire
 from ._calls import call_async
 from ._core import Conversation, ItemMessage, Manager
-from ._history import SYSTEM, Histories, History, Sent, Turn
+from ._history import SYSTEM, Histories, History, Sent, Turn, item_messages
 from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of, output_tool
 from ._pydantic_ai_store import StoreConversations
 
@@ -295,7 +295,7 @@ def _altered(own: Any, item: ItemMessage) -> Any:
     """
     update: dict[str, Any] = {}
     if "calls" in item.changed and isinstance(own, ModelResponse):
-        ids = iter([call["id"] for call in item.messages("openai")[0].get("tool_calls", [])])
+        ids = iter([call["id"] for call in item_messages(item)[0].get("tool_calls", [])])
         renamed = [replace(one, tool_call_id=next(ids)) for one in own.parts if isinstance(one, ToolCallPart)]
         update["parts"] = [renamed.pop(0) if isinstance(one, ToolCallPart) else one for one in own.parts]
     elif "calls" in item.changed:
