@@ -90,7 +90,7 @@ impl Trigger {
             Self::Messages => "compaction.messages",
             Self::Turns => "compaction.turns",
             Self::OnDrop => "compaction.on_drop",
-            Self::Asked => "asked for",
+            Self::Asked => "requested",
         }
     }
 }
@@ -102,8 +102,8 @@ impl BlockedBy {
         match self {
             Self::Disabled => "compaction.enabled is false",
             Self::UnknownLimit => "the context window of the model is unknown",
-            Self::NoRoom => "the limits leave no room for a prompt",
-            Self::NothingToArchive => "every active message has to stay",
+            Self::NoRoom => "the limits leave no tokens for a prompt",
+            Self::NothingToArchive => "every active message must be kept",
             Self::TooShort => "fewer active messages than compaction.min_messages",
             Self::Empty => "there are no messages",
             Self::JustCompacted => "no new message since the last compaction",

@@ -54,17 +54,16 @@ impl CompactionRequest {
             .on_demand_compaction()
             .filter(|_| matches!(model.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses));
         let Some(rule) = rule else {
-            let detail = "its provider is not asked for compactions; ask a model for a summary instead";
+            let detail = "its provider has no compaction request; request a summary from a model instead";
             return Err(Error::input(format!("model `{}`", short(&model.name)), detail));
         };
         if let Some(head) = self.head() {
-            let detail =
-                "stays before what the provider makes, and nothing may: compact at the end of the turn";
+            let detail = "would precede the provider's compaction, which must come first; compact at the end of the turn";
             return Err(Error::input(format!("message `{}`", short(head.as_str())), detail));
         }
         self.check_the_cut()?;
         let Some((mut prompt, _)) = self.as_sent(None)? else {
-            let detail = "do not fit the window of the model that is to compact them: compact earlier";
+            let detail = "do not fit the context window of the compacting model; compact earlier";
             return Err(Error::input("the messages", detail));
         };
         // The response is not a reply, so the synthetic user message at the end is not necessary.

@@ -533,7 +533,7 @@ impl CompactionRequest {
             return Ok(());
         }
         let id = self.first.clone().unwrap_or_else(|| ItemId::from(""));
-        let detail = "is the first that is kept: it has to begin a turn; keep fewer or more messages";
+        let detail = "is the first kept message and cannot follow the provider's compaction; keep fewer or more messages, from the beginning of a turn";
         Err(Error::input(format!("message `{}`", short(id.as_str())), detail))
     }
 

@@ -178,9 +178,8 @@ impl RetentionBoundary {
                 None => Ok(position),
                 Some(by) => {
                     let why = ExcludedReason::from(by);
-                    let detail = format!(
-                        "is {why}; expected a message that is still sent (plan-inspect history shows them)"
-                    );
+                    let detail =
+                        format!("is {why}; expected an active message (plan-inspect history lists them)");
                     Err(Error::input(format!("message `{}`", short(id.as_str())), detail))
                 }
             }

@@ -92,7 +92,7 @@ impl Compactor<'_> {
                 let summary = match &arguments["summary"] {
                     Value::Null => None,
                     Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
-                    _ => return failed("`summary` to be a text"),
+                    _ => return failed("`summary` to be a string"),
                 };
                 let text = json!({"compaction": "follows this answer"}).to_string();
                 Ok(Some(ContextCall::Compact { answer: Message::tool(&call.id, text), summary }))

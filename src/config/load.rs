@@ -171,7 +171,7 @@ impl ConfigLayers {
                     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                     let names: Vec<&str> = presets::names().collect();
                     let name = plain::short(name);
-                    let detail = format!("no preset is called `{name}`; expected {}{near}", names.join(", "));
+                    let detail = format!("unknown preset `{name}`; expected {}{near}", names.join(", "));
                     return Err(layer.error("preset", &detail, value.span()));
                 };
                 chosen = Some((format!("preset {name}"), text));
@@ -327,7 +327,7 @@ impl Layer {
             (Some(key), _) => format!("no such option; did you mean `{key}`?"),
             (None, "duplicate key") => {
                 let key = error.span().and_then(|span| self.text.get(span)).unwrap_or_default();
-                format!("the key `{}` is there twice", plain::short(key))
+                format!("the key `{}` appears twice; expected it once", plain::short(key))
             }
             (None, message) => plain::words(&message.replace('\n', ", ")),
         };

@@ -119,16 +119,16 @@ impl Unit {
             None => (written.trim(), self.places()),
         };
         if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
-            return fail("is less than nothing");
+            return fail("is negative");
         }
         let text = text.strip_prefix('+').unwrap_or(text);
         let (whole, decimals) = match text.split_once('.') {
             Some((whole, decimals)) if !decimals.is_empty() => (whole, decimals),
             None if !text.is_empty() => (text, ""),
-            _ => return fail("is no share"),
+            _ => return fail("is not a share"),
         };
         if !whole.bytes().chain(decimals.bytes()).all(|byte| byte.is_ascii_digit()) {
-            return fail("is no share");
+            return fail("is not a share");
         }
         // `15` alone could mean per cent or per mille, so text and decimal numbers need a unit or a fraction.
         if percent.is_none() && decimals.is_empty() {
@@ -137,7 +137,10 @@ impl Unit {
         // `0.150` is no more precise than `0.15`.
         let decimals = decimals.trim_end_matches('0');
         if decimals.len() > places {
-            return fail(&format!("is finer than this option, which holds whole numbers of {}", self.name()));
+            return fail(&format!(
+                "is more precise than this option, which takes whole numbers of {}",
+                self.name()
+            ));
         }
         let mut digits = whole.to_owned();
         let _ = write!(digits, "{decimals:0<places$}");
@@ -203,25 +206,25 @@ mod tests {
     fn invalid_shares_are_errors_with_a_reason() {
         for (unit, text, reason) in [
             (PER_MILLE, "15", "has no unit"),
-            (PER_MILLE, "0.1505", "is finer than this option"),
-            (PER_MILLE, "0.15000000000000000000000001", "is finer than this option"),
-            (PER_MILLE, "15.05%", "is finer than this option"),
-            (Unit::Percent, "0.155", "is finer than this option"),
-            (Unit::Percent, "15.5%", "is finer than this option"),
+            (PER_MILLE, "0.1505", "is more precise than this option"),
+            (PER_MILLE, "0.15000000000000000000000001", "is more precise than this option"),
+            (PER_MILLE, "15.05%", "is more precise than this option"),
+            (Unit::Percent, "0.155", "is more precise than this option"),
+            (Unit::Percent, "15.5%", "is more precise than this option"),
             (PER_MILLE, "101%", "is more than 100 %"),
             (PER_MILLE, "15.0", "is more than 100 %"),
             (PER_MILLE, "99999999999999999999999.5", "is more than 100 %"),
             (Unit::Percent, "1.5", "is more than 100 %"),
-            (PER_MILLE, "-0.1", "is less than nothing"),
-            (PER_MILLE, "-15%", "is less than nothing"),
-            (PER_MILLE, "many", "is no share"),
-            (PER_MILLE, "", "is no share"),
-            (PER_MILLE, "%", "is no share"),
-            (PER_MILLE, "15.%", "is no share"),
-            (PER_MILLE, "1.5.2", "is no share"),
-            (PER_MILLE, "1e-1", "is no share"),
-            (PER_MILLE, "nan", "is no share"),
-            (PER_MILLE, "12,5%", "is no share"),
+            (PER_MILLE, "-0.1", "is negative"),
+            (PER_MILLE, "-15%", "is negative"),
+            (PER_MILLE, "many", "is not a share"),
+            (PER_MILLE, "", "is not a share"),
+            (PER_MILLE, "%", "is not a share"),
+            (PER_MILLE, "15.%", "is not a share"),
+            (PER_MILLE, "1.5.2", "is not a share"),
+            (PER_MILLE, "1e-1", "is not a share"),
+            (PER_MILLE, "nan", "is not a share"),
+            (PER_MILLE, "12,5%", "is not a share"),
         ] {
             let said = unit.parse(text, true).unwrap_err();
             assert!(

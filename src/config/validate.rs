@@ -51,7 +51,7 @@ fn sections(sections: &Sections) -> Result<(), Fault> {
         return fault(
             &["sections.system_pinned.pins_limit"],
             sections.pins_limit,
-            "per mille of what there is to share out, 0 to 1000 (rule S2)",
+            "per mille of the tokens shared among the sections, 0 to 1000 (rule S2)",
         );
     }
     if sum == 1000 {
@@ -79,7 +79,7 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
         return fault(&["rag.min_score"], score, "a finite number (rule S9)");
     }
     if options.question_limit > 1000 {
-        let expected = "per mille of what there is to share out, 0 to 1000 (rule S10)";
+        let expected = "per mille of the tokens shared among the sections, 0 to 1000 (rule S10)";
         return fault(&["rag.question_limit"], options.question_limit, expected);
     }
     let counts: [(&[&str], Option<u64>); 3] = [
@@ -88,7 +88,7 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
         (&["rag.max_source_tokens"], options.max_source_tokens),
     ];
     match counts.into_iter().find(|(_, limit)| *limit == Some(0)) {
-        Some((keys, _)) => fault(keys, 0, "a number of 1 or more, or no such key (rule S9)"),
+        Some((keys, _)) => fault(keys, 0, "a number of 1 or more, or an unset key (rule S9)"),
         None => Ok(()),
     }
 }
@@ -100,7 +100,7 @@ fn tokens(options: TokenOptions) -> Result<(), Fault> {
     fault(
         &["tokens.calibration_per_mille"],
         options.calibration_per_mille,
-        "tokens of the provider's for 1000 counted here, 500 to 2000 (rule N6)",
+        "provider tokens per 1000 tokens counted locally, 500 to 2000 (rule N6)",
     )
 }
 
@@ -136,11 +136,7 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
         }
     }
     if options.summary.instruction.trim().is_empty() {
-        return fault(
-            &["compaction.summary.instruction"],
-            "empty",
-            "task, chat, or an instruction of your own",
-        );
+        return fault(&["compaction.summary.instruction"], "empty", "task, chat, or a custom instruction");
     }
     let shares = |model: &CompactionOverrides| [model.retain.capacity, model.retain.active];
     if let Some(share) = options.models.values().flat_map(shares).flatten().find(|share| *share > 100) {
@@ -154,7 +150,7 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
         return fault(
             &["compaction.models"],
             wrong,
-            "per cent above compaction.target, or 0 for none (rule C5)",
+            "per cent above compaction.target, or 0 for no trigger (rule C5)",
         );
     }
     if options.percent == 0 || options.target < options.percent {
@@ -164,7 +160,7 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
     fault(
         &["compaction.percent", "compaction.target"],
         found,
-        "a target below the trigger, or every turn compacts (rule C5)",
+        "a target below the trigger; otherwise every turn compacts (rule C5)",
     )
 }
 

@@ -81,14 +81,15 @@ impl Conversation {
         &self.archive_index
     }
 
-    /// Returns true if no message follows the newest compaction or undo.
+    /// Returns true if the newest of all compactions, undos and rewinds is not a rewind, and no message follows
+    /// it.
     pub(crate) fn ends_in_a_record(&self) -> bool {
         let newest = self.archived_at.map(|at| &self.events[at]);
         let is_one = |event: &Event| matches!(event, Event::Compacted(_) | Event::CompactionUndone { .. });
         matches!(newest, Some((before, event)) if *before == self.len() && is_one(event))
     }
 
-    /// Returns the newest compaction that is in force, with the number of messages before it.
+    /// Returns the newest compaction that was not undone, with the number of messages before it.
     pub(crate) fn newest_record(&self) -> Option<(u32, &Compaction)> {
         let placed = self.archive_index.newest()?;
         Some((placed.before, self.compaction(placed.number)?))
@@ -147,8 +148,8 @@ impl Conversation {
         self.turns.spans().filter(|span| self.archive_index.archived(span.start).is_none())
     }
 
-    /// Moves a boundary back until no active exchange is split by it. Each step only moves back, so the loop
-    /// ends.
+    /// Moves a boundary back until no active exchange is split by it. The boundary never moves forward, so
+    /// the loop ends.
     pub(crate) fn unparted(&self, mut boundary: u32) -> u32 {
         let spans: Vec<Range<u32>> = self.active_spans().collect();
         loop {
@@ -193,7 +194,7 @@ impl Conversation {
     }
 
     /// Resolves the ids of a record to positions. Returns `None` if the record names an unknown message,
-    /// archives nothing, or would split an exchange. Its messages then stay active.
+    /// archives nothing, or would split an exchange. The messages of such a record stay active.
     pub(super) fn placed(&self, record: &Compaction) -> Option<ResolvedCompaction> {
         let at = |id: &Option<ItemId>, otherwise: u32| match id {
             Some(id) => self.position_of(id),
@@ -372,8 +373,8 @@ mod tests {
                 }
                 let mut again = log.clone();
                 again.reshape();
-                // A result whose call is archived may have been filed before that. Only turns filed again are
-                // comparable.
+                // A result may have been filed before its call was archived, so the turns of `log` itself may
+                // differ. Both copies are filed again.
                 let mut once = log.clone();
                 once.reshape_by_a_compaction();
                 prop_assert_eq!(once.turns.shape(), again.turns.shape());

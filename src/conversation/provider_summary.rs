@@ -41,7 +41,9 @@ impl ProviderSummary {
         let (wire_format, entries) = match (list("content"), list("output")) {
             (Some(blocks), _) => (WireFormat::Anthropic, blocks),
             (None, Some(items)) => (WireFormat::OpenAiResponses, items),
-            (None, None) => return Err(none("is no response with `content` or `output`")),
+            (None, None) => {
+                return Err(none("has no array `content` or `output`; expected a response of the provider"));
+            }
         };
         let made = |entry: &&Value| entry["type"] == TYPE && !is_failed(entry);
         let items: Vec<&Value> = match wire_format {
@@ -54,7 +56,7 @@ impl ProviderSummary {
         if !items.iter().any(made) {
             let why = response["stop_reason"].as_str().or_else(|| response["status"].as_str());
             let why = short(why.unwrap_or("nothing"));
-            return Err(none(&format!("holds no compaction: it ended with `{why}`")));
+            return Err(none(&format!("contains no compaction; its stop reason is `{why}`")));
         }
         let items = items.into_iter().map(Value::to_string).collect();
         Ok(Self { provider: provider.into(), wire_format, items })
@@ -89,5 +91,5 @@ fn is_failed(entry: &Value) -> bool {
 }
 
 fn none(detail: &str) -> Error {
-    Error::input("the response", format!("{detail}; the conversation is as it was"))
+    Error::input("the response", format!("{detail}; the conversation is unchanged"))
 }

@@ -18,7 +18,7 @@ use std::{
 pub struct Turns {
     list: Vec<Turn>,
     exchanges: Vec<Exchange>,
-    /// The role of each message in the structure, by position.
+    /// The place of each message in the structure, by position in the log.
     places: Vec<Place>,
     /// Cumulative bytes: the size of each message plus all messages before it (see `meter::bytes`).
     sizes: Vec<u64>,
@@ -113,14 +113,15 @@ impl Turns {
         let position = self.places.len() as u32;
         debug_assert_eq!(position as usize, messages.len());
         self.file(message, position);
-        // The result of a user's call is sent in the user role, with lines around it that need more bytes.
+        // A user's calls and their results are sent as text (rule H9), with delimiter lines that need more
+        // bytes.
         let of_a_user = matches!(self.place_of(position), Place::Head(_));
         let bytes = if of_a_user { meter::bytes_of_a_user(message) } else { meter::bytes(message) };
         self.sizes.push(self.size_before(position) + bytes);
     }
 
     /// Returns the structure without the archived messages. `kept` selects archived messages that a pin
-    /// keeps. `said` selects archived messages whose tool results count as answered. An active message never
+    /// keeps. `said` selects the archived tool results whose calls count as answered. An active message never
     /// becomes part of an archived turn.
     pub(super) fn without(
         &self,
@@ -182,8 +183,8 @@ impl Turns {
                 }
                 continue;
             }
-            // A turn that exists only because of a pin is closed after each message, so that an active one
-            // starts a new turn.
+            // A turn that exists only because of a pin is closed after each of its messages, so that the next
+            // active message starts a new turn.
             turns.closed &= !archived;
             turns.file(message, position);
             let newest = turns.newest().and_then(|newest| turns.first_of(newest));
@@ -286,7 +287,8 @@ impl Turns {
             let id = SmolStr::from(tool_call.id.as_str());
             if let Some(early) = self.claim_early_result(&id) {
                 let at = self.exchanges[early.to_usize()].at;
-                // It stays in the list, because removing it would renumber all later exchanges.
+                // The result's own exchange stays in the list, because removing it would renumber all later
+                // exchanges.
                 self.exchanges[early.to_usize()].fault = Some(Fault::Moved);
                 self.places[at as usize] = place;
                 if let Some(answers) = self.answers_of(place) {
@@ -303,6 +305,7 @@ impl Turns {
         }
     }
 
+    /// Removes and returns the first early result that waits for a call with this id.
     fn claim_early_result(&mut self, id: &SmolStr) -> Option<ExchangeIndex> {
         let waiting = self.waiting.get_mut(id)?;
         let first = waiting.pop_front()?;
@@ -421,7 +424,8 @@ impl Turns {
         self.leading
     }
 
-    /// Returns the first message at or after a position that is part of a turn.
+    /// Returns the position of the first message, at or after a position, that is in the structure: a leading
+    /// system message, or a part of a turn.
     pub(crate) fn survivor(&self, position: u32) -> Option<u32> {
         let mut places = self.places.iter().zip(0..).skip(position as usize);
         places.find(|(place, _)| **place != Place::Archived).map(|(_, position)| position)
@@ -468,8 +472,8 @@ impl Turns {
     /// Returns the first turn that the model is still working on. That is the newest turn, plus earlier turns
     /// whose tool results are followed by user messages only.
     pub(crate) fn worked_on_from(&self) -> TurnIndex {
-        // True if the last exchange of a turn that can be sent has calls. `None` if the turn has only a user
-        // message.
+        // Returns true if the last exchange of a turn has calls, without exchanges that can never be sent.
+        // `None` if only the user message remains.
         let ends_with_results = |turn: TurnIndex| {
             let mut exchanges = ExchangeIndex::each(self.exchanges(turn)).rev();
             let last = exchanges.find(|at| self.exchange(*at).fault.is_none());
@@ -488,8 +492,8 @@ impl Turns {
         from
     }
 
-    /// Returns the last exchange with calls of the newest turn, or `None` if a non-empty assistant message
-    /// follows it.
+    /// Returns the last exchange with calls of the newest turn. Returns `None` if there is none, or if a
+    /// non-empty assistant message follows it.
     pub(crate) fn open_exchange(&self, messages: &[Message]) -> Option<ExchangeIndex> {
         let newest = self.newest()?;
         ExchangeIndex::each(self.exchanges(newest)).rev().find_map(|at| {

@@ -80,7 +80,7 @@ pub(crate) enum Repr {
     ConfigFile { origin: String, detail: String },
     #[error(transparent)]
     Counter(context_window_tokens::Error),
-    #[error("id `{}` is used twice: by {first} and by {second}; ids name one item each (rule O5)", short(.id.as_str()))]
+    #[error("id `{}` is used twice: by {first} and by {second}; expected a unique id for each item (rule O5)", short(.id.as_str()))]
     DuplicateId { id: ItemId, first: String, second: String },
     #[error("id `{}` is not in the conversation: {hint}", short(.id.as_str()))]
     UnknownId { id: ItemId, hint: &'static str },
@@ -98,30 +98,30 @@ pub(crate) enum Repr {
     Template { origin: String, detail: String },
     #[error("{}: {}", short_path(.place), bounded(.detail))]
     Input { place: String, detail: String },
-    #[error("the answer holds {found}, no summary; nothing was archived")]
+    #[error("expected a summary, found {found}; nothing was archived")]
     NoSummary { found: &'static str },
     #[error(
-        "the conversation was compacted or rewound since this request was made; nothing was archived, make a new one"
+        "the conversation was compacted or rewound since this request was made; nothing was archived; make a new request"
     )]
     StaleSummary,
     #[error(
-        "with this summary the context would take {after} tokens, {before} without; nothing was archived, make it shorter"
+        "with this summary the context would have {after} tokens, {before} without it; nothing was archived; expected a shorter summary"
     )]
     NotSmaller { before: u64, after: u64 },
-    #[error("a reply is being received, or the log played back; nothing was archived, try again after it")]
+    #[error(
+        "a reply is being received, or the log is being played back; nothing was archived; try again afterwards"
+    )]
     NotNow,
     #[error(
-        "an earlier summary and the newest messages do not fit a request of {window} tokens to `{}`, so a summary without them would lose it; nothing was archived, make the request for a model with a longer context (for_summariser) or compact without a model (fall_back)",
+        "an earlier summary and the newest messages do not fit a request of {window} tokens to `{}`, and a new summary without the earlier one would lose its content; nothing was archived; make the request for a model with a longer context (for_summariser) or compact without a model (fall_back)",
         short(.model)
     )]
     NoRequest { model: String, window: u64 },
-    #[error("there is nothing that could be archived")]
+    #[error("there are no messages to archive")]
     NothingToCompact,
     #[error("model.default.tokenizer: {0}")]
     DefaultTokenizer(context_window_tokens::Error),
-    #[error(
-        "the text of an archived message is needed, and was left in the store; load it with SessionStore::load_rest"
-    )]
+    #[error("the text of an archived message is needed but not loaded; load it with SessionStore::load_rest")]
     NotLoaded,
 }
 

@@ -186,7 +186,7 @@ impl Conversation {
     pub fn apply_event(&mut self, event: LogEvent) -> Result<(), Error> {
         let LogEvent { version, entry } = event;
         if version != VERSION {
-            let detail = format!("is of version {version}; expected version {VERSION}");
+            let detail = format!("has version {version}; expected version {VERSION}");
             return Err(Error::input("entry of a conversation", detail));
         }
         match entry {
@@ -223,7 +223,7 @@ impl Conversation {
                     None => Ok(()),
                     Some(number) => {
                         let detail = format!(
-                            "names tool {number} of {held}; expected the number of a tool that came before"
+                            "refers to tool {number} of {held}; expected the number of an earlier tool"
                         );
                         Err(Error::input("prompt settings", detail))
                     }
@@ -242,7 +242,7 @@ impl Conversation {
                 if self.would_archive(record) {
                     return Ok(());
                 }
-                let detail = "archives nothing here, or parts a call from its result; expected one that was made of this conversation";
+                let detail = "archives no messages of this conversation, or separates a tool call from its result; expected a compaction of this conversation";
                 Err(Error::input(format!("compaction #{}", record.number), detail))
             }
             _ => Ok(()),

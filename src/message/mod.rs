@@ -56,17 +56,20 @@ struct Inner {
     role: Role,
     text: Box<str>,
     extra: Option<Box<Extra>>,
-    /// Two cached exact token counts, one of the last counter with an even tag and one of the last with an
-    /// odd tag. The tag is in the upper 32 bits, the tokens in the lower 32 bits. 0 means "not counted".
+    /// Two cached exact token counts. A tag numbers a token counter: one count is of the last counter with an
+    /// even tag, the other of the last with an odd tag. The tag is in the upper 32 bits, the tokens in the
+    /// lower 32 bits. 0 means "not counted".
     memos: [AtomicU64; 2],
 }
 
-/// Fields of calls, results and messages with an id.
+/// Fields that a plain text message without an id lacks.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Extra {
     id: Option<ItemId>,
     calls: Box<[ToolCall]>,
+    /// The id of the call that this result answers.
     answers: Option<Box<str>>,
+    /// True if that call failed.
     failed: bool,
     stub: Stub,
     rare: Rare,
@@ -83,6 +86,7 @@ struct RareFields {
     reasoning: Vec<Reasoning>,
     /// The sizes of a message whose texts are in a store.
     sizes: Option<Sizes>,
+    /// The JSON that a provider wrote for this message.
     written: Option<Box<Written>>,
     media: MediaOfParts,
 }
@@ -112,7 +116,7 @@ impl DerefMut for Rare {
 
 impl PartialEq for Rare {
     fn eq(&self, other: &Self) -> bool {
-        // Through `deref`, so that no box equals a box of default fields.
+        // Compared through `deref`, so that `None` equals a box of default fields.
         **self == **other
     }
 }
@@ -209,7 +213,7 @@ impl Message {
         self.edit(|extra| extra.failed = true)
     }
 
-    /// Sets the id. A message without an id is called `m` and its position in the log.
+    /// Sets the id. A message without an id is named by its position in the log, such as `m0`.
     #[must_use]
     pub fn with_id(self, id: impl Into<ItemId>) -> Self {
         let id = id.into();
@@ -337,7 +341,7 @@ impl Message {
         })
     }
 
-    /// Returns its parts as texts, with a placeholder for each part other than text.
+    /// Returns the parts as texts, with a placeholder for each part that is not text.
     #[doc(hidden)]
     pub fn as_texts(&self) -> impl Iterator<Item = &str> {
         self.parts().iter().map(|part| match part {
@@ -428,8 +432,8 @@ impl Message {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the cached exact count of the counter with this tag, or `None` if another counter has replaced
-    /// it.
+    /// Returns the cached exact count of the counter with this tag, or `None` if it has not counted this
+    /// message or another counter has replaced its count.
     pub(crate) fn remembered(&self, tag: u32) -> Option<u64> {
         // Slots by parity, so that two counters with successive tags do not evict each other.
         let memo = self.0.memos[tag as usize % 2].load(Ordering::Relaxed);
@@ -448,7 +452,7 @@ impl Message {
     }
 
     /// Returns bytes that represent all sent fields. Each field has a length prefix, so that two messages
-    /// give the same bytes only if they are equal.
+    /// give the same bytes only if these fields are equal.
     pub(crate) fn canonical(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.text().len() + 32);
         let mut field = |tag: u8, text: &str| {
@@ -505,7 +509,7 @@ impl Message {
         self.0.extra.as_deref()
     }
 
-    /// Returns the fields for a change. Clones them first if another message shares them, and clears the
+    /// Returns the fields for a change. Clones them first if another handle shares them, and clears the
     /// cached counts.
     fn inner_mut(&mut self) -> &mut Inner {
         let inner = Arc::make_mut(&mut self.0);
@@ -518,8 +522,8 @@ impl Message {
     fn edit(mut self, change: impl FnOnce(&mut Extra)) -> Self {
         let extra = &mut self.inner_mut().extra;
         if let Some(fields) = extra.as_mut().and_then(|extra| extra.rare.0.as_mut()) {
-            // The message is not shared, so it was not cloned and its media cache was not cleared; the parts
-            // may change.
+            // A message that nobody shares was not cloned just now, so its media cache was not cleared. The
+            // change may replace the parts.
             fields.media = MediaOfParts::default();
         }
         change(extra.get_or_insert_default());

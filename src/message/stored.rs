@@ -31,7 +31,9 @@ impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // An outline would be stored as an empty message, and its text would be lost.
         if !self.is_loaded() {
-            return Err(S::Error::custom("the texts of a message are in its store; load them first"));
+            return Err(S::Error::custom(
+                "the message is not fully loaded; load its texts from the store first",
+            ));
         }
         let extra = self.extra().cloned().unwrap_or_default();
         let rare = *extra.rare.0.unwrap_or_default();

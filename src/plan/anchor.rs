@@ -41,7 +41,7 @@ use std::{
 /// # }
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, expecting = "an object, as --save-anchor writes it")]
+#[serde(default, expecting = "an object, as written by --save-anchor")]
 #[non_exhaustive]
 pub struct Anchor {
     /// The model and provider of the prompt.

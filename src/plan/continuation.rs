@@ -74,8 +74,8 @@ impl ContextPlan {
 
 fn parted(id: &str) -> Error {
     let detail = format!(
-        "does not go on from what the provider holds: `{}` is not sent as it was; send the whole prompt without a previous \
-         response, raise the budget, or have the provider compact",
+        "does not continue the conversation stored by the provider: `{}` is not sent unchanged; send the \
+         whole prompt without a previous response, raise the budget, or have the provider compact",
         short(id)
     );
     Error::input("this prompt", detail)

@@ -114,10 +114,10 @@ impl std::fmt::Display for DropReason {
                     cause.text()
                 )
             }
-            Self::ChainBroken => f.write_str("it was made with other reasoning before it"),
-            Self::Uncovered => f.write_str("nothing shows the prompt that it was made for"),
+            Self::ChainBroken => f.write_str("the reasoning before it has changed since it was made"),
+            Self::Uncovered => f.write_str("the prompt that it was made for is unknown"),
             Self::Unreadable { model } => {
-                write!(f, "the model does not read what {} thought", crate::text::plain::short(model))
+                write!(f, "the model does not read the reasoning of {}", crate::text::plain::short(model))
             }
             Self::OtherSender => f.write_str("it is bound to another account or end user"),
             Self::Dropped => f.write_str("conversation.reasoning is drop"),

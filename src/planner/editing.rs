@@ -40,11 +40,8 @@ pub(super) fn notices(asked: &Config, model: &Model) -> Vec<Notice> {
     let results = asked.conversation.tool_results != here.conversation.tool_results;
     let compaction = strategy(asked) != strategy(&here);
     let told = [
-        (
-            results,
-            "leaves out no tool results by itself: long ones are clipped here (conversation.tool_results)",
-        ),
-        (compaction, "does not compact by itself: a summary is asked for here (compaction.strategy)"),
+        (results, "does not clear tool results: long ones are clipped here (conversation.tool_results)"),
+        (compaction, "does not compact: a summary is requested here (compaction.strategy)"),
     ];
     let told = told.into_iter().filter(|(stands, _)| *stands);
     let notice = |(_, text): (bool, &str)| Notice {

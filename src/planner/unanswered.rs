@@ -33,11 +33,11 @@ impl ContextWindowManager {
         };
         let cost = match self.holding(plan, request, &ids)? {
             Some((tokens, budget)) => {
-                format!("{} tokens; a prompt budget of {} holds all", grouped(tokens), grouped(budget))
+                format!("{} tokens; a prompt budget of {} includes all", grouped(tokens), grouped(budget))
             }
-            None => "no larger budget was found that holds all".to_owned(),
+            None => "no larger budget that includes all was found".to_owned(),
         };
-        let text = format!("`{first}` {others} left out, and nobody has answered: {cost}");
+        let text = format!("`{first}` {others} left out without a reply: {cost}");
         plan.notices.push(Notice { code: NoticeCode::UnansweredLeftOut, ids, text });
         Ok(())
     }

@@ -47,7 +47,7 @@ fn ensure_ends(path: &Path, expected: &str) -> Result<(), String> {
         kind if is_pipe(kind) => "a named pipe",
         _ => "a device",
     };
-    Err(format!("is {found}, no regular file; expected a file: {expected}"))
+    Err(format!("is {found}, not a regular file; expected a file: {expected}"))
 }
 
 #[cfg(unix)]
@@ -77,9 +77,9 @@ mod tests {
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let refused = text(&pipe, 100, "options in TOML").unwrap_err();
         fs::remove_file(&pipe).unwrap();
-        assert_eq!(refused, "is a named pipe, no regular file; expected a file: options in TOML");
+        assert_eq!(refused, "is a named pipe, not a regular file; expected a file: options in TOML");
         let folder = text(&std::env::temp_dir(), 100, "options in TOML").unwrap_err();
-        assert_eq!(folder, "is a folder, no regular file; expected a file: options in TOML");
+        assert_eq!(folder, "is a folder, not a regular file; expected a file: options in TOML");
         assert_eq!(text(Path::new("/dev/null"), 100, "options").as_deref(), Ok(""));
         assert_eq!(text(Path::new("/nowhere"), 100, "options").unwrap_err().find("cannot be read"), Some(0));
     }

@@ -29,19 +29,16 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// those that the message lists.
 #[must_use]
 pub fn words(message: &str) -> String {
-    const WORDS: [(&str, &str); 12] = [
+    const WORDS: [(&str, &str); 9] = [
         ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected u32", "expected a whole number, 0 or more"),
         ("expected u64", "expected a whole number, 0 or more"),
         ("expected f64", "expected a number"),
-        ("expected a sequence", "expected a list"),
-        ("expected a string", "expected a text"),
-        ("expected a boolean", "expected true or false"),
+        ("expected a sequence", "expected an array"),
         ("expected struct ", "expected the table of "),
-        ("invalid type: sequence", "invalid type: a list"),
+        ("invalid type: sequence", "invalid type: an array"),
         ("invalid type: map", "invalid type: an object"),
-        ("string \"", "text \""),
-        ("floating point `", "fraction `"),
+        ("floating point `", "number `"),
     ];
     let message = without_long_value(message);
     let message = WORDS.iter().fold(message.into_owned(), |text, (said, plain)| text.replace(said, plain));

@@ -140,7 +140,7 @@ pub fn tree<T: DeserializeOwned>(text: &str) -> Option<T> {
 /// Returns the error text for a text with too many values. `what` names the text.
 #[must_use]
 pub fn too_many(what: &str, most: u64) -> String {
-    format!("{what} holds more than {} JSON values; expected no more than that", grouped(most))
+    format!("{what} contains more than {} JSON values; expected no more", grouped(most))
 }
 
 #[cfg(test)]

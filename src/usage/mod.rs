@@ -88,7 +88,7 @@ impl Usage {
     pub fn openai(prompt_tokens: u64, cached_tokens: u64, completion_tokens: u64) -> Self {
         Self {
             input: prompt_tokens.saturating_sub(cached_tokens),
-            // A report may be inconsistent; input and cached tokens must not exceed the prompt.
+            // A report may be inconsistent: more tokens may be cached than the prompt has.
             cache_read: cached_tokens.min(prompt_tokens),
             cache_write: 0,
             output: completion_tokens,
@@ -103,10 +103,10 @@ impl Usage {
 
     /// Parses the usage JSON of a provider: `OpenAI` Chat and Responses, Anthropic, or Gemini. Accepts any
     /// value that serialises as that JSON, such as a `serde_json::Value` or a type of the provider's client.
-    /// Returns `None` if the JSON has no such figures.
+    /// Returns `None` if the JSON has no such figures, or only those of a compaction.
     ///
     /// If Anthropic compacted within the request (`iterations`), the result is the usage of the last message,
-    /// which is the size of the context window. [`Usage::from_compaction_json`] returns the usage of the
+    /// because it alone measures the context window. [`Usage::from_compaction_json`] returns the usage of the
     /// compactions.
     ///
     /// ```
@@ -158,8 +158,8 @@ impl Usage {
         })
     }
 
-    /// Parses the usage of the compactions within a request (Anthropic's `usage.iterations`). It is not the
-    /// size of the context window. Returns `None` if there were none.
+    /// Parses the usage of the compactions within a request (Anthropic's `usage.iterations`). It does not
+    /// measure the context window. Returns `None` if there were no compactions.
     #[must_use]
     pub fn from_compaction_json(usage: &impl Serialize) -> Option<Self> {
         let usage = serde_json::to_value(usage).ok()?;
@@ -205,7 +205,7 @@ impl Sum for Usage {
     }
 }
 
-/// The usage level of the context window, for an application to show (rule U3).
+/// The level of context window usage, for an application to show (rule U3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {

@@ -93,11 +93,11 @@ fn report_begins_with_the_largest_items() {
     let said = report::advice(&full).unwrap();
     assert!(said.contains("the largest item is m9 read part3.rs: "), "{said}");
     let text = report::text(&full).to_string();
-    assert!(text.find("what fills the prompt").unwrap() < text.find("section ").unwrap());
+    assert!(text.find("contents of the prompt").unwrap() < text.find("section ").unwrap());
     assert_eq!(report::advice(&plan(&agent(), "claude-sonnet-4-5", 50_000)), None);
     // An overflow is reported before everything else.
     let over = report::text(&plan(&agent(), "claude-sonnet-4-5", 60)).to_string();
-    assert!(over.find("over budget by").unwrap() < over.find("what fills the prompt").unwrap(), "{over}");
+    assert!(over.find("over budget by").unwrap() < over.find("contents of the prompt").unwrap(), "{over}");
     // A long list is shortened, with a line that reports it.
     let folded = report::text(&full).with_rows(4).to_string();
     assert!(folded.contains("more: --all shows them") && folded.len() < text.len());

@@ -531,5 +531,5 @@ fn fraction_is_read_by_its_decimal_text() {
         assert_eq!(load(&text).conversation.low_mark, number, "{text}");
     }
     let nearest = error("[conversation]\nlow_mark = 0.60000000000000000000001\n");
-    assert!(nearest.contains("0.60000000000000000000001 is finer than this option"), "{nearest}");
+    assert!(nearest.contains("0.60000000000000000000001 is more precise than this option"), "{nearest}");
 }

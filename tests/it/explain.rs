@@ -38,7 +38,7 @@ fn within(plan: &ContextPlan) -> BTreeSet<String> {
 fn is_clipped(plan: &ContextPlan) -> bool {
     plan.notices
         .iter()
-        .any(|notice| notice.rule() == "S7" && notice.text.starts_with("the middle is cut out"))
+        .any(|notice| notice.rule() == "S7" && notice.text.starts_with("the middle is removed"))
 }
 
 /// Distance of the sampled budgets between the edges of steps.

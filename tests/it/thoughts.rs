@@ -194,7 +194,7 @@ fn another_model_gets_the_reasoning_it_can_read() {
         let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
         assert_eq!(plan.thoughts.sent, sent, "{model}: {:?}", plan.thoughts);
         if sent == 0 {
-            assert_eq!(causes(&plan)[0].1, "the model does not read what claude-fable-5-2 thought");
+            assert_eq!(causes(&plan)[0].1, "the model does not read the reasoning of claude-fable-5-2");
         }
     }
     // A model that does not check accepts all reasoning.

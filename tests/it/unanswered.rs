@@ -46,7 +46,7 @@ fn budget_of_the_notice_is_the_least_that_holds_the_messages() {
     assert_eq!(ids, ["m2"]);
     let budget: u64 =
         text.split("budget of ").nth(1).unwrap().split(' ').next().unwrap().replace(',', "").parse().unwrap();
-    assert!(text.starts_with("`m2` is left out, and nobody has answered: "), "{text}");
+    assert!(text.starts_with("`m2` is left out without a reply: "), "{text}");
     assert_eq!(notice(&log, budget), None, "{text}");
     assert!(notice(&log, budget - 1).is_some(), "{text}");
 }

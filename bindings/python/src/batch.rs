@@ -84,7 +84,7 @@ impl Columns {
             let names: Vec<&str> =
                 batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
             input(format!(
-                "the batch has no column `session`; expected one of JSON texts. Its columns: {}",
+                "the batch has no column `session`; expected a column of JSON strings. Its columns: {}",
                 names.join(", ")
             ))
         })?;
@@ -102,7 +102,7 @@ impl Columns {
 /// Returns a column of strings in one layout, whatever its layout in the batch. Returns `None` if it is
 /// missing.
 fn texts(batch: &RecordBatch, name: &str) -> PyResult<Option<LargeStringArray>> {
-    let texts = column(batch, name, &DataType::LargeUtf8, "texts")?;
+    let texts = column(batch, name, &DataType::LargeUtf8, "strings")?;
     Ok(texts.map(|texts| texts.as_string::<i64>().clone()))
 }
 
@@ -139,7 +139,7 @@ fn outcome(columns: &Columns, row: usize, settings: &Settings, managers: &mut Ma
     match done {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(error)) => fault(error),
-        Err(_) => fault("this session cannot be planned: a fault of the planner".into()),
+        Err(_) => fault("this session cannot be planned, because of a bug in the planner".into()),
     }
 }
 
@@ -165,8 +165,9 @@ fn planned(
     }
     // The row comes first, then its session, then the argument of the call.
     let model = at(columns.model.as_ref(), row).or(session.model.as_deref()).or(settings.model.as_deref());
-    let model = model
-        .ok_or("names no model; expected one in the session, in the column `model`, or as an argument")?;
+    let model = model.ok_or(
+        "no model is specified; expected one in the session, in the column `model`, or as an argument",
+    )?;
     let options = session.options.as_deref().unwrap_or_default();
     let config = at(columns.config.as_ref(), row).or(settings.config.as_deref()).unwrap_or_default();
     let manager = managers
@@ -330,7 +331,7 @@ fn run<'py>(
     }
     let batch = batch.extract::<PyRecordBatch>().map_err(|_| {
         let kind = batch.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
-        input(format!("batch: expected a record batch of Arrow, not a {kind}; a table has `to_batches()`"))
+        input(format!("batch: expected an Arrow record batch, not a {kind}; a table has `to_batches()`"))
     })?;
     let batch = batch.into_inner();
     let columns = Columns::of(&batch)?;

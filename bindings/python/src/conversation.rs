@@ -89,7 +89,7 @@ pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
     // A string is iterable, so without this check it would be read as a list of messages.
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
         return Err(input(
-            "messages: expected a dict or a list of dicts, not a text; say {\"role\": \"user\", \"content\": ...}",
+            "messages: expected a dict or a list of dicts, not a str; pass {\"role\": \"user\", \"content\": ...}",
         ));
     }
     // The import is cached, because it happens for each call.
@@ -243,7 +243,7 @@ impl Conversation {
         // Only the assistant answers a prompt, so any other role is a mistake of the caller.
         if reply.role() != core::Role::Assistant {
             return Err(input(format!(
-                "reply: is of the role {}; expected one of the assistant",
+                "reply: has the role {}; expected the role assistant",
                 reply.role().name()
             )));
         }

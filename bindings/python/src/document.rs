@@ -66,18 +66,18 @@ pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
 fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {
     let get = |key: &str| dict.get_item(key);
     let needed = |key: &str| {
-        get(key)?.ok_or_else(|| PyTypeError::new_err(format!("has no {key}; expected id, score and text")))
+        get(key)?.ok_or_else(|| PyTypeError::new_err(format!("has no `{key}`; expected id, score and text")))
     };
     let typed = |key: &str, expected: &str| {
-        let expected = format!("its {key} is not {expected}");
+        let expected = format!("its `{key}` is not {expected}");
         move |_: PyErr| PyTypeError::new_err(expected.clone())
     };
-    let source = get("source")?.map(|source| source.extract().map_err(typed("source", "a text")));
+    let source = get("source")?.map(|source| source.extract().map_err(typed("source", "a string")));
     let ttl = get("ttl")?.map(|ttl| ttl.extract().map_err(typed("ttl", "a number of turns")));
     Ok(Document {
-        id: needed("id")?.extract().map_err(typed("id", "a text"))?,
+        id: needed("id")?.extract().map_err(typed("id", "a string"))?,
         score: needed("score")?.extract().map_err(typed("score", "a number"))?,
-        text: needed("text")?.extract().map_err(typed("text", "a text"))?,
+        text: needed("text")?.extract().map_err(typed("text", "a string"))?,
         source: source.transpose()?.flatten(),
         ttl: ttl.transpose()?.flatten(),
     })

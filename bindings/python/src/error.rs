@@ -4,12 +4,17 @@ use context_window as core;
 use context_window_store as store;
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
 
-create_exception!(context_window, ContextWindowError, PyException, "Whatever this package raises.");
+create_exception!(
+    context_window,
+    ContextWindowError,
+    PyException,
+    "The base class of all exceptions of this package."
+);
 create_exception!(
     context_window,
     CompactionError,
     ContextWindowError,
-    "A compaction was not made; nothing was archived."
+    "A compaction failed; nothing was archived."
 );
 
 /// Defines an exception class for each error kind, and a function that adds all classes to the module.
@@ -38,21 +43,21 @@ kinds! {
     BudgetError(ContextWindowError) = core::ErrorKind::Budget, "The limits leave no tokens for a prompt.";
     ConfigError(ContextWindowError) = core::ErrorKind::Config, "An option is unknown, of the wrong type or out of range.";
     CountError(ContextWindowError) = core::ErrorKind::Count, "A token counter failed or is not available.";
-    InputError(ContextWindowError) = core::ErrorKind::Input, "A message, document or session cannot be used as it is.";
-    TemplateError(ContextWindowError) = core::ErrorKind::Template, "A chat template cannot be read, or refuses the messages.";
-    NotFoundError(ContextWindowError) = core::ErrorKind::NotFound, "No item has the id that was given.";
-    NoSummaryError(CompactionError) = core::ErrorKind::NoSummary, "The answer to a request for a summary holds none.";
+    InputError(ContextWindowError) = core::ErrorKind::Input, "A message, document or session is invalid.";
+    TemplateError(ContextWindowError) = core::ErrorKind::Template, "A chat template cannot be read, or rejects the messages.";
+    NotFoundError(ContextWindowError) = core::ErrorKind::NotFound, "No item has the given id.";
+    NoSummaryError(CompactionError) = core::ErrorKind::NoSummary, "The reply to a summary request contains no summary.";
     StaleError(CompactionError) = core::ErrorKind::Stale, "The conversation was compacted or rewound since the request was made.";
-    NotSmallerError(CompactionError) = core::ErrorKind::NotSmaller, "With this summary the context would not be smaller.";
-    NothingToCompactError(CompactionError) = core::ErrorKind::NothingToCompact, "There is nothing that could be archived.";
-    BusyError(CompactionError) = core::ErrorKind::Busy, "A reply is being received, or the log is played back.";
+    NotSmallerError(CompactionError) = core::ErrorKind::NotSmaller, "The context would not be smaller with this summary.";
+    NothingToCompactError(CompactionError) = core::ErrorKind::NothingToCompact, "There are no messages to archive.";
+    BusyError(CompactionError) = core::ErrorKind::Busy, "A reply is being received, or the log is being played back.";
     CancelledError(CompactionError) = Kind::Cancelled, "The caller cancelled a compaction.";
-    SummariserError(CompactionError) = Kind::Summariser, "The model that was asked for a summary failed.";
+    SummariserError(CompactionError) = Kind::Summariser, "The model failed to return a summary.";
     JournalError(ContextWindowError) = store::ErrorKind::Journal, "A log on disk cannot be read or written.";
     StoreError(ContextWindowError) = store::ErrorKind::Store, "A store of sessions cannot be opened, read or written.";
     ConflictError(ContextWindowError) = store::ErrorKind::Conflict,
         "Another writer appended to the session, or deleted it: `session`, `expected` and `found` revision. Nothing was written.";
-    NotLoadedError(ContextWindowError) = core::ErrorKind::NotLoaded, "The text of an archived message was left in its store.";
+    NotLoadedError(ContextWindowError) = core::ErrorKind::NotLoaded, "The text of an archived message is not loaded from its store.";
 }
 
 /// The kind of an error of any of the crates.

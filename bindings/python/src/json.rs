@@ -46,11 +46,11 @@ pub(crate) fn dumps(value: &Bound<'_, PyAny>, what: &str) -> PyResult<String> {
     let py = value.py();
     let fault = |error: PyErr| match error {
         error if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
-            input(format!("{what}: {}; expected what JSON can hold", error.value(py)))
+            input(format!("{what}: {}; expected a value that JSON can represent", error.value(py)))
         }
         // A value that is nested too deeply is an input error, not a failure of the interpreter.
         error if error.is_instance_of::<PyRecursionError>(py) => {
-            input(format!("{what}: nested too deeply; expected what JSON can hold"))
+            input(format!("{what}: nested too deeply; expected a value that JSON can represent"))
         }
         error => error,
     };

@@ -18,6 +18,7 @@ mod manager;
 mod journal;
 mod store;
 mod batch;
+mod tool;
 
 /// The content of `import context_window`.
 #[pymodule]
@@ -47,5 +48,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::_store, module)?)?;
     module.add_function(wrap_pyfunction!(batch::plan_batch, module)?)?;
     module.add_function(wrap_pyfunction!(batch::replay_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(tool::_run_tool, module)?)?;
     Ok(())
 }

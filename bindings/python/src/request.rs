@@ -57,7 +57,7 @@ impl Asked {
             let text = || {
                 value.extract::<String>().map_err(|_| {
                     let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-                    input(format!("{name}: expected a text, not {kind}"))
+                    input(format!("{name}: expected a string, not {kind}"))
                 })
             };
             match name.extract::<String>()?.as_str() {
@@ -71,11 +71,11 @@ impl Asked {
                 "state" => {
                     let state = value
                         .cast::<PyDict>()
-                        .map_err(|_| input("state: expected a dict of texts by their ids"))?;
+                        .map_err(|_| input("state: expected a dict of strings by their ids"))?;
                     let pairs = state.iter().map(|(id, text)| {
                         let texts = (id.extract(), text.extract());
                         let (Ok(id), Ok(text)) = texts else {
-                            return Err(input("state: expected a dict of texts by their ids"));
+                            return Err(input("state: expected a dict of strings by their ids"));
                         };
                         Ok((id, text))
                     });
@@ -98,7 +98,8 @@ impl Asked {
                 "end_user" => asked.end_user = Some(text()?),
                 "excluded_messages" => asked.excluded_messages = value.extract()?,
                 other => {
-                    let detail = format!("`{other}` belongs to no request; expected one of {NAMES}");
+                    let detail =
+                        format!("`{other}` is not an argument of a request; expected one of {NAMES}");
                     return Err(PyTypeError::new_err(detail));
                 }
             }

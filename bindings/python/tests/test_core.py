@@ -160,15 +160,15 @@ def test_all_of_it_pickles() -> None:
             cw.InputError,
             "not JSON compliant",
         ),
-        (lambda m, c: m.plan(c, focus=["x"]), cw.InputError, "focus: expected a text, not list"),
-        (lambda m, c: m.plan(c, state={"a": 1}), cw.InputError, "state: expected a dict of texts"),
+        (lambda m, c: m.plan(c, focus=["x"]), cw.InputError, "focus: expected a string, not list"),
+        (lambda m, c: m.plan(c, state={"a": 1}), cw.InputError, "state: expected a dict of strings"),
         (lambda m, c: c.push([QUESTION, {"role": "user", "content": object()}]), cw.InputError, "type object"),
         (lambda m, c: c.push({"role": "user", "content": 3, "id": "x"}, "morse"), cw.InputError, "wire format `morse`"),
         (lambda m, c: m.plan(c, prompt_budget=0), cw.BudgetError, "the budget is 0"),
         (lambda m, c: m.plan(c, prompt_budget="many"), cw.InputError, "prompt_budget: expected a number of tokens"),
-        (lambda m, c: m.plan(c, size=3), TypeError, "`size` belongs to no request"),
+        (lambda m, c: m.plan(c, size=3), TypeError, "`size` is not an argument of a request"),
         (lambda m, c: m.plan(c, documents=[("a", float("nan"), "b")]), cw.InputError, "is NaN"),
-        (lambda m, c: m.plan(c, documents=[{"id": "a", "text": "b"}]), cw.InputError, "documents[0]: has no score"),
+        (lambda m, c: m.plan(c, documents=[{"id": "a", "text": "b"}]), cw.InputError, "documents[0]: has no `score`"),
         (lambda m, c: m.plan(c, documents=[("a", 1, "b"), "c"]), cw.InputError, "documents[1]: expected a Document"),
         (lambda m, c: m.plan(c, tools=[{"type": "function"}]), cw.InputError, "tools:1"),
         (lambda m, c: m.plan(c, previous="{"), cw.InputError, "previous:"),
@@ -352,7 +352,7 @@ def test_responses_sessions_and_ids() -> None:
     log.push_reply(plan, answered)
     assert log.messages()[1]["content"] == "5 days." and log.ids() == ["first", "m1"]
     assert Conversation.from_session(manager.session_json(log)) == log
-    with pytest.raises(cw.InputError, match="expected one of the assistant"):
+    with pytest.raises(cw.InputError, match="expected the role assistant"):
         log.push_reply(plan, QUESTION)
     log.push_reply(plan, "half \ud83d")
     spoken = Conversation([{"role": "system", "content": "S"}, QUESTION]).body("anthropic")

@@ -59,6 +59,7 @@ impl Session {
 pub struct SessionFile {
     name: String,
     text: String,
+    /// The JSON values at the top level of the text, in file order.
     documents: Vec<Document>,
     holds: Holds,
     options: ReadOptions,
@@ -84,7 +85,7 @@ impl SessionFile {
     ///
     /// Returns `ErrorKind::Input` with the place if the bytes are not UTF-8 or not JSON, if the file is
     /// empty, or if it is too large. The limits are 10,000,000 JSON values in a session (40,000,000 in a log
-    /// on disk) and 10,000,000 sessions.
+    /// on disk or a transcript) and 10,000,000 sessions.
     pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, Error> {
         Self::with_options(name, bytes, ReadOptions::new())
     }
@@ -135,7 +136,8 @@ impl SessionFile {
             // Checked before the bytes are kept, so memory never exceeds the limit by more than one chunk.
             if (bytes.len() + read.len()) as u64 > size::BYTES {
                 let most = plain::grouped(size::BYTES);
-                let detail = format!("is larger than {most} bytes, unpacked; expected less: split the file");
+                let detail =
+                    format!("is larger than {most} bytes uncompressed; expected less: split the file");
                 return Err(Error::input(name, detail));
             }
             count_values(&mut tally, read, name)?;
@@ -169,7 +171,7 @@ impl SessionFile {
             });
         }
         if let Some(format) = options.format.filter(|format| Writer::of_format(*format).is_some()) {
-            let detail = format!("is no transcript of {}: no line is an event of it", format.title());
+            let detail = format!("is not a transcript of {}: no line is one of its events", format.title());
             return Err(Error::input(name, detail));
         }
         // Only a transcript may end in an unfinished line, since its writer may still be running.
@@ -210,7 +212,7 @@ impl SessionFile {
         Ok(Self { name: name.into(), text: String::new(), documents: Vec::new(), holds, options })
     }
 
-    /// Returns the number of sessions. It is never 0.
+    /// Returns the number of sessions, at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a file without a session is an error")]
     pub fn len(&self) -> usize {
@@ -227,7 +229,7 @@ impl SessionFile {
     pub fn session(&self, id: Option<&str>) -> Result<Session, Error> {
         match self.place(id) {
             Ok(place) => self.read(place),
-            // An error about the content helps more than a list of ids that cannot be read either.
+            // An error about the content helps more than the ids of sessions that cannot be read either.
             Err(error) => Err(self.unreadable().filter(|_| id.is_none()).unwrap_or(error)),
         }
     }
@@ -270,7 +272,7 @@ impl SessionFile {
                 Ok(one)
             }
             (None, _, _) => {
-                fault(format!("holds {} sessions; choose one by its id: {}", self.len(), self.some_ids()))
+                fault(format!("contains {} sessions; choose one by its id: {}", self.len(), self.some_ids()))
             }
             (Some(wanted), _, _) => match self.places().find(|place| self.id_of(*place) == wanted) {
                 Some(place) => Ok(place),
@@ -347,16 +349,16 @@ impl SessionFile {
         };
         if lone > 0 {
             let halves =
-                if lone == 1 { "half a character".into() } else { format!("{lone} halves of characters") };
+                if lone == 1 { "1 unpaired surrogate".into() } else { format!("{lone} unpaired surrogates") };
             session
                 .ignored
-                .push(format!("{halves} (\\ud800 to \\udfff without the other half) read as U+FFFD"));
+                .push(format!("{halves} (\\ud800 to \\udfff without the other half) replaced by U+FFFD"));
         }
         Ok(session)
     }
 
     /// Reads a session from its JSON. If it is not a session of this library, tries the formats of other
-    /// tools again with all its messages, not only the first ones.
+    /// tools, and looks at all its messages, not only at the first ones as before.
     fn document(&self, text: &str, line: usize) -> Result<Session, Error> {
         let place = Place { name: &self.name, line };
         if let Some(format) = self.options.format {
@@ -432,7 +434,7 @@ impl SessionFile {
     }
 
     /// Iterates over the ids of the sessions in file order. A session without an id is named by its line
-    /// number.
+    /// number. A log on disk has no id.
     pub fn ids(&self) -> impl Iterator<Item = String> {
         self.places().filter(|place| !matches!(place, SessionPlace::Log(_))).map(|place| self.id_of(place))
     }
@@ -468,7 +470,7 @@ enum SessionPlace<'a> {
     /// All documents of the file, as the messages of one session.
     Messages,
     Document(&'a Document),
-    /// Several documents: the events of one thread.
+    /// Several documents: the events of one thread, which is a session of a transcript.
     Thread(&'a Transcript, &'a Thread),
 }
 
@@ -487,7 +489,8 @@ fn split_foreign(text: &str, documents: Vec<Document>, options: ReadOptions) -> 
 /// Returns the bytes of a file as text, or an error for gzip data and for bytes that are not UTF-8.
 fn as_text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
     if bytes.starts_with(&GZIP) {
-        let detail = "is packed with gzip; expected JSON: unpack it first (plan-inspect unpacks by itself)";
+        let detail =
+            "is compressed with gzip; expected JSON: decompress it first (plan-inspect does so itself)";
         return Err(Error::input(name, detail));
     }
     String::from_utf8(bytes).map_err(|error| {
@@ -499,7 +502,7 @@ fn as_text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
 
 /// Returns the note about the unfinished last line that a crash left in a file.
 fn unfinished(line: usize, bytes: u64) -> String {
-    format!("line {line} is unfinished ({bytes} bytes) and not used")
+    format!("line {line} is incomplete ({bytes} bytes) and is not used")
 }
 
 /// The first bytes of a file compressed with gzip.

@@ -130,7 +130,7 @@ impl FromStr for FileFormat {
             let name = context_window::text::plain::short(name);
             crate::Error::input(
                 "format",
-                format!("`{name}` is none; expected one of {}{near}", names.join(", ")),
+                format!("`{name}` is unknown; expected one of {}{near}", names.join(", ")),
             )
         })
     }

@@ -197,8 +197,9 @@ impl FieldMap {
         let whole = self.parse(json)?;
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {
             let paths: Vec<&str> =
-                self.hits.iter().map(|path| if path.is_empty() { "a list" } else { path }).collect();
-            let detail = format!("no list of hits; looked for {}, found {}", paths.join(", "), shape(&whole));
+                self.hits.iter().map(|path| if path.is_empty() { "an array" } else { path }).collect();
+            let detail =
+                format!("no array of hits; looked for {}, found {}", paths.join(", "), shape(&whole));
             Error::input(&self.name, detail)
         })?;
         // Without any score only the order is known, and retrievers list the best hit first.
@@ -256,7 +257,7 @@ impl FieldMap {
         let rank = u32::try_from(nth).unwrap_or(u32::MAX);
         // The negated position keeps the order of the answer.
         let score = if ranked { Some(-f64::from(rank)) } else { self.score_of(whole) };
-        let score = score.ok_or_else(|| missing("score that is a number", &looked()))?;
+        let score = score.ok_or_else(|| missing("numeric score", &looked()))?;
         let id = self.id.iter().find_map(|path| text_of(at(hit, path)?));
         // Every item needs an id, so a hit without one is named by its position.
         let id: ItemId = id.unwrap_or_else(|| format!("hit{nth}")).into();
@@ -284,7 +285,7 @@ fn shape(value: &Value) -> String {
             let more = if object.len() > SHOWN { ", ..." } else { "" };
             format!("an object with {}{more}", keys.join(", "))
         }
-        Value::Array(_) => "a list".into(),
+        Value::Array(_) => "an array".into(),
         other => plain::short(&other.to_string()).into_owned(),
     }
 }
@@ -386,9 +387,9 @@ mod tests {
         ];
         insta::assert_snapshot!(shown.join("\n"), @r#"
         qdrant:2:2: not JSON: expected value
-        qdrant: no list of hits; looked for result.points, result, points, a list, found an object with hits
+        qdrant: no array of hits; looked for result.points, result, points, an array, found an object with hits
         qdrant[0]: no text; looked for payload.text, payload.content, payload.page_content, payload.document, found an object with id, score, payload
-        llamaindex[0]: no score that is a number; looked for score, found an object with node, score
+        llamaindex[0]: no numeric score; looked for score, found an object with node, score
         "#);
     }
 }

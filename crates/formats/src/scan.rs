@@ -20,7 +20,7 @@ pub(crate) struct Found {
 impl Found {
     /// Creates the finding of a text.
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self { name: "a text", text: Some(text.into()) }
+        Self { name: "text", text: Some(text.into()) }
     }
 
     fn named(name: &'static str) -> Self {
@@ -44,7 +44,7 @@ pub(crate) fn is_metadata(key: &str, json: &str) -> bool {
     has_name_of_metadata(key)
         && look(json, &|value| match value {
             Value::String(text) => (text.chars().count() > LONGEST_METADATA).then(|| Found::text(text)),
-            Value::Object(object) => is_call(object).then(|| Found::named("a call or a result")),
+            Value::Object(object) => is_call(object).then(|| Found::named("a tool call or a tool result")),
             _ => None,
         })
         .is_none()
@@ -107,7 +107,7 @@ pub(crate) fn find_prose(json: &str) -> Option<Found> {
 pub(crate) fn find_any(json: &str) -> Option<Found> {
     look(json, &|value| match value {
         Value::String(text) => is_prose(text).then(|| Found::text(text)),
-        Value::Object(object) => is_call(object).then(|| Found::named("a call or a result")),
+        Value::Object(object) => is_call(object).then(|| Found::named("a tool call or a tool result")),
         _ => None,
     })
 }
@@ -117,7 +117,7 @@ pub(crate) fn find_part(json: &str) -> Option<Found> {
     look(json, &|value| {
         let object = value.as_object()?;
         if is_call(object) {
-            return Some(Found::named("a call or a result"));
+            return Some(Found::named("a tool call or a tool result"));
         }
         let text = TEXTS.iter().filter_map(|key| object.get(*key)?.as_str());
         text.into_iter().find(|text| is_prose(text)).map(Found::text)
@@ -140,7 +140,10 @@ pub(crate) fn find_part_or_prose(json: &str) -> Option<Found> {
 /// Returns a tool call or a tool result from anywhere in a JSON value.
 pub(crate) fn find_call(json: &str) -> Option<Found> {
     look(json, &|value| {
-        value.as_object().filter(|object| is_call(object)).map(|_| Found::named("a call or a result"))
+        value
+            .as_object()
+            .filter(|object| is_call(object))
+            .map(|_| Found::named("a tool call or a tool result"))
     })
 }
 
@@ -167,7 +170,7 @@ fn look(json: &str, find: &dyn Fn(&Value) -> Option<Found>) -> Option<Found> {
     match serde_json::from_str(json) {
         Ok(value) => inside(&value, find, &mut 0),
         // The value was parsed as JSON once before, so only its depth can be too great now.
-        Err(_) => Some(Found::named("values nested too deep")),
+        Err(_) => Some(Found::named("values nested too deeply")),
     }
 }
 

@@ -14,19 +14,21 @@ pub(super) fn text(answer: &ChatResponse) -> Result<String, Failure> {
         return Err(failure);
     }
     let stop = answer.stop_reason.as_ref();
-    let why = stop.map_or_else(String::new, |stop| format!(", it ended with `{}`", short(stop.raw())));
+    let why = stop.map_or_else(String::new, |stop| format!(", stop reason `{}`", short(stop.raw())));
     if matches!(stop, Some(StopReason::ContentFilter(_))) {
-        return Err(Failure::new(format!("the reply was held back{why}")));
+        return Err(Failure::new(format!("the provider withheld the reply{why}")));
     }
     // Anthropic ends a reply this way if the prompt leaves too little room. A smaller request can mend it.
     let window_full = stop.is_some_and(|stop| stop.raw() == "model_context_window_exceeded");
     if window_full {
-        return Err(Failure::overflow(format!("the window was full before the reply was complete{why}")));
+        return Err(Failure::overflow(format!(
+            "the context window was full before the reply was complete{why}"
+        )));
     }
     let text = answer.content.joined_texts().unwrap_or_default();
     if text.len() > LONGEST {
         let [bytes, most] = [text.len(), LONGEST].map(|bytes| grouped(bytes as u64));
-        return Err(Failure::new(format!("the reply has {bytes} bytes, expected {most} at most")));
+        return Err(Failure::new(format!("the reply has {bytes} bytes; expected at most {most}")));
     }
     if !text.trim().is_empty() {
         return Ok(text);

@@ -21,7 +21,7 @@ pub enum ErrorKind {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Repr {
-    #[error("`{}` made no summary: {what}; nothing was archived", short(.model))]
+    #[error("`{}` returned no summary: {what}; nothing was archived", short(.model))]
     Summariser { model: String, what: String },
     #[error("the compaction was cancelled; nothing was archived")]
     Cancelled,

@@ -46,14 +46,14 @@ impl Failure {
             genai::Error::ChatResponseGeneration { response_body, .. } => Self::of_body(&response_body)
                 .unwrap_or_else(|| Self::new("the reply is not in the wire format of this provider")),
             genai::Error::ChatResponse { body, .. } => {
-                Self::of_body(&body).unwrap_or_else(|| Self::new("the reply holds no text"))
+                Self::of_body(&body).unwrap_or_else(|| Self::new("the reply contains no text"))
             }
             genai::Error::Resolver { resolver_error, .. } => Self::of_key(resolver_error),
             genai::Error::Internal(_) => Self::new("the URL cannot be used"),
             genai::Error::ClientBuildFail { cause } => {
-                Self { said: cause, ..Self::new("no HTTP client could be made") }
+                Self { said: cause, ..Self::new("the HTTP client could not be created") }
             }
-            _ => Self::new("the request could not be made"),
+            _ => Self::new("the request could not be created"),
         }
     }
 
@@ -79,7 +79,11 @@ impl Failure {
             webc::Error::ResponseFailedInvalidJson { .. } => Self::new("the reply is not complete JSON"),
             webc::Error::Reqwest(error) => {
                 let decoded = error.is_body() || error.is_decode();
-                let what = if decoded { "the reply was cut off" } else { "the connection failed" };
+                let what = if decoded {
+                    "the connection closed before the reply was complete"
+                } else {
+                    "the connection failed"
+                };
                 // The URL may contain a key.
                 let error = error.without_url();
                 let mut said = error.to_string();
@@ -133,7 +137,7 @@ impl Failure {
         match said.as_str() {
             "" => what.clone(),
             said if repeats(said, prompt) => {
-                format!("{what} (its text quotes the prompt and is not shown)")
+                format!("{what} (the error text quotes the prompt and is not shown)")
             }
             said => format!("{what}: {said}"),
         }

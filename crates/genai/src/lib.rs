@@ -1,5 +1,6 @@
-//! Summaries by a real model, through the crate `genai`. It sends a compaction request to the model's
-//! provider and returns the summary. Rules: the request (C3), failures (C5), the size of the request (C8).
+//! Summaries by a real model, through the crate `genai`. [`Summariser`] sends a compaction request to the
+//! model's provider and returns the summary. Rules: the request (C3), failures (C5), the size of the request
+//! (C8).
 
 use crate::error::Repr;
 use context_window::{
@@ -24,7 +25,8 @@ use failure::Failure;
 /// The default timeout of one request.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A model that writes summaries. It sends a [`CompactionRequest`] to its provider and returns the text.
+/// A client for a model that writes summaries. It sends a [`CompactionRequest`] to the provider and returns
+/// the text.
 ///
 /// ```no_run
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -159,7 +161,8 @@ impl Summariser {
     /// - the API key is missing, or there is no Tokio runtime.
     ///
     /// The message has the status and the beginning of the provider's answer. It never contains a key or any
-    /// text of the prompt. Otherwise returns the errors of [`CompactionRequest::smaller`].
+    /// text of the prompt. Returns `ErrorKind::Compaction` for an answer that is only reasoning or a tool
+    /// call in its text, and for the errors of [`CompactionRequest::smaller`].
     pub async fn summarise(&self, job: &CompactionRequest) -> Result<String, Error> {
         if job.messages().is_empty() {
             let what = "the request does not fit its context window";
@@ -189,10 +192,10 @@ impl Summariser {
     /// from the model and applies it ([`Compactor::apply_summary`]). Any other strategy calls no model
     /// ([`Compactor::compact_without_model`]).
     ///
-    /// If the model fails or its answer is refused as a summary, compacts without a model as well. The record
-    /// contains the kind of the method that was used, and a `tracing` warning gives the reason.
+    /// If the model fails or its answer is refused as a summary, compacts without a model as well. The `kind`
+    /// of the record names the method that was used, and a `tracing` warning gives the reason.
     ///
-    /// The log changes only after the answer has arrived. If you drop the future before, the log is
+    /// The log changes only after the answer has arrived. If you drop the future earlier, the log is
     /// unchanged. If the log has to grow in the meantime, call [`Summariser::summarise`] and apply its text
     /// afterwards.
     ///
@@ -281,7 +284,8 @@ impl Summariser {
         drop(rustls::crypto::ring::default_provider().install_default());
         // A redirect would send the prompt, and the key in the provider's own header, to another server.
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        let http = http.map_err(|error| Failure::new(format!("no HTTP client could be made: {error}")))?;
+        let http =
+            http.map_err(|error| Failure::new(format!("the HTTP client could not be created: {error}")))?;
         let client = Client::builder().with_reqwest(http).build().map_err(Failure::from_error)?;
         let target =
             self.provider.target(&client, &self.model, self.url.as_deref(), self.key.as_deref()).await?;
@@ -301,7 +305,7 @@ impl Summariser {
         let sent = client.exec_chat(target, request, Some(&options));
         match tokio::time::timeout(self.timeout, sent).await {
             Ok(answer) => answer::text(&answer.map_err(Failure::from_error)?),
-            Err(_) => Err(Failure::new(format!("no whole answer within {:?}", self.timeout))),
+            Err(_) => Err(Failure::new(format!("no complete reply within {:?}", self.timeout))),
         }
     }
 

@@ -91,17 +91,17 @@ impl Compacted {
         let due = match state {
             CompactionState::Due(trigger) => format!("due ({})", trigger.text()),
             CompactionState::Waiting(blocked_by) => {
-                format!("as asked; none happens by itself: {}", blocked_by.text())
+                format!("requested; not automatic: {}", blocked_by.text())
             }
             CompactionState::Stopped { attempts } => {
-                format!("as asked; automatic ones stopped after {attempts} attempts without progress")
+                format!("requested; automatic compaction stopped after {attempts} attempts without progress")
             }
-            _ => "as asked; none is due: below all thresholds".into(),
+            _ => "requested; below all thresholds".into(),
         };
         let archived =
             runs(record.archived.iter().map(|run| (run.id.as_str(), run.last_id.as_str(), run.count)));
         let kept = kept(&self.log);
-        let request = self.job.as_ref().map_or_else(|| "none: a fresh start asks no model".into(), asked);
+        let request = self.job.as_ref().map_or_else(|| "none: a fresh start needs no model".into(), asked);
         let mut text = format!(
             "compaction  {due}\narchived    {}: {archived}\nkept        {}\ntokens      {} before, {} after, {} freed\nprompt      {} before, {} after\nrequest     {request}\n\n",
             plural(record.messages_archived, "message"),
@@ -175,14 +175,14 @@ fn refusal(before: &ContextPlan, after: &ContextPlan) -> Option<String> {
     let joins: Vec<String> = joins.take(NAMED).map(|row| report::brief(row.id.as_str())).collect();
     let joins = match joins.len() {
         0 => String::new(),
-        1 => format!(", because {} joins", joins[0]),
-        _ => format!(", because {} join", joins.join(", ")),
+        1 => format!(", because {} is added", joins[0]),
+        _ => format!(", because {} are added", joins.join(", ")),
     };
     let (before, after) = (
         report::grouped(before.estimated_tokens_total.tokens),
         report::grouped(after.estimated_tokens_total.tokens),
     );
-    Some(format!("the prompt has {before} tokens, and would have {after}{joins}"))
+    Some(format!("the prompt has {before} tokens, and would have {after} after a compaction{joins}"))
 }
 
 /// Writes the session with these compactions, in order, to a new file. If the session is a list of messages,
@@ -224,7 +224,7 @@ fn text_with(source: &args::Request, compactions: &[&Compacted]) -> Result<Optio
 /// Describes the request for a summary, or the reason for sending none.
 fn asked(job: &CompactionRequest) -> String {
     if job.strategy() != CompactionStrategy::Summary {
-        return format!("none: the strategy {} asks no model", job.strategy().name());
+        return format!("none: the strategy {} needs no model", job.strategy().name());
     }
     let form = match job.form() {
         RequestForm::Transcript => "a transcript",

@@ -66,7 +66,7 @@ pub(crate) fn is_sqlite(path: &Path) -> bool {
 /// Reads the sessions of a file.
 pub(crate) fn file(path: &Path, options: ReadOptions) -> Result<SessionFile> {
     if is_sqlite(path) {
-        bail!("{0} is an SQLite file; a store is named by its address: sqlite:{0}", path.display());
+        bail!("{0} is an SQLite file; expected the address of a store: sqlite:{0}", path.display());
     }
     let (name, from, _) = open(path)?;
     Ok(SessionFile::from_reader_with_options(&name, from, options)?)
@@ -80,7 +80,7 @@ pub(crate) fn text(path: &Path) -> Result<(String, String)> {
     // One byte more than the limit shows that the file is too large.
     from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("{name} cannot be read"))?;
     if bytes.len() as u64 > MOST {
-        bail!("{name} is larger than {} bytes, unpacked; expected less", report::grouped(MOST));
+        bail!("{name} is larger than {} bytes uncompressed; expected less", report::grouped(MOST));
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| anyhow::anyhow!("{name}: byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
@@ -99,7 +99,7 @@ pub(crate) fn name(path: &Path) -> String {
         None if path.as_os_str() == "-" => "standard input".into(),
         // The path can be an address of another kind of database, which may contain a password.
         None if ["://", "password="].iter().any(|part| path.to_string_lossy().contains(part)) => {
-            "an address that is not understood".into()
+            "an address of an unknown form".into()
         }
         None => path.display().to_string(),
     }
@@ -134,6 +134,6 @@ impl<R: BufRead> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0
             .read(buffer)
-            .map_err(|error| io::Error::new(error.kind(), format!("no whole gzip file, {error}")))
+            .map_err(|error| io::Error::new(error.kind(), format!("incomplete gzip file, {error}")))
     }
 }

@@ -63,7 +63,7 @@ impl Outputs {
         let Some(path) = path else { return Ok(None) };
         ensure!(
             path.as_os_str() != "-",
-            "{flag} -: `-` is standard output, which holds the result; expected a file"
+            "{flag} -: `-` is standard output, which receives the result; expected a file"
         );
         ensure_no_store(path)?;
         // Pipes and devices are not files. Several results can go to the same one.
@@ -75,10 +75,10 @@ impl Outputs {
         // A new file in an input folder is permitted; an existing one may be an input.
         let is_read = |read: &PathBuf| *read == whole || whole.exists() && whole.parent() == Some(read);
         if self.read.iter().any(is_read) && may_go.as_ref() != Some(&whole) {
-            bail!("{flag}: {name} is read, and what is read is never changed; expected another file");
+            bail!("{flag}: {name} is an input file, and inputs are never changed; expected another file");
         }
         if let Some((other, _)) = self.claimed.iter().find(|(_, claimed)| *claimed == whole) {
-            bail!("{other} and {flag} both name {name}; expected a file for each");
+            bail!("{other} and {flag} both write to {name}; expected a different file for each");
         }
         self.claimed.push((flag, whole));
         Ok(Some(Output(path.into())))
@@ -101,7 +101,7 @@ fn ensure_no_store(path: &Path) -> Result<()> {
     );
     ensure!(
         !input::is_sqlite(path),
-        "{} is an SQLite file, and may hold a store; expected another file",
+        "{} is an SQLite file, and may contain a store; expected another file",
         path.display()
     );
     Ok(())
@@ -160,10 +160,13 @@ pub(crate) fn create_log(path: &Path, log: &Conversation) -> Result<()> {
 }
 
 fn create_by(path: &Path, write: impl Fn(&Path, File) -> Result<()>) -> Result<()> {
-    ensure!(path.as_os_str() != "-", "`-` is standard output, which holds the result; expected a new file");
+    ensure!(
+        path.as_os_str() != "-",
+        "`-` is standard output, which receives the result; expected a new file"
+    );
     ensure_no_store(path)?;
     let _whole = Writing::begin();
-    ensure!(path.file_name().is_some(), "{} is no file", path.display());
+    ensure!(path.file_name().is_some(), "{} is not a file name", path.display());
     let cannot = || format!("{} cannot be written", path.display());
     let (beside, file) = create_part(path).with_context(cannot)?;
     // The temporary file is removed if it does not get the final name. It contains no confirmed data.

@@ -39,7 +39,7 @@ impl Prepared {
     /// Prepares a session for a model. Without a model name, the session's own model is used.
     pub(crate) fn new(session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
         if terms.target.tokenizer.is_none() && !terms.target.allow_tokenizer_file {
-            let hint = "--allow-tokenizer-file opens it, --tokenizer takes another";
+            let hint = "--allow-tokenizer-file opens it, --tokenizer sets another";
             session.check_tokenizer().map_err(|error| anyhow!("{error}; {hint}"))?;
         }
         let loaded = match &session.options {
@@ -133,12 +133,12 @@ fn previous(path: &Path) -> Result<Anchor> {
     // Every field of an anchor is optional, so another JSON object would be accepted without this check.
     let known: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&text);
     if !known.is_ok_and(|object| object.contains_key("window_start")) {
-        bail!("{name}: not an anchor; expected an object with `window_start`, as --save-anchor writes it");
+        bail!("{name}: not an anchor; expected an object with `window_start`, as written by --save-anchor");
     }
     let read: Result<Anchor, _> = serde_json::from_str(&text);
     read.map_err(|error| {
         anyhow::anyhow!(
-            "{name}: not an anchor ({}); expected what --save-anchor writes",
+            "{name}: not an anchor ({}); expected a file written by --save-anchor",
             plain::without_long_value(&error.to_string())
         )
     })
@@ -191,8 +191,8 @@ fn with_its_template(model: Model) -> Result<Model> {
     let folder = model.tokenizer.as_deref().map(Path::new).filter(|path| path.exists());
     let folder = folder.map(|path| if path.is_dir() { path } else { path.parent().unwrap_or(path) });
     let folder = folder.context(
-        "--wire-format chat-template: no template is known; expected --tokenizer with the model's folder, which holds \
-         tokenizer.json and chat_template.jinja or tokenizer_config.json",
+        "--wire-format chat-template: there is no template; expected --tokenizer with the model's folder, \
+         which contains tokenizer.json and chat_template.jinja or tokenizer_config.json",
     )?;
     #[cfg(feature = "chat-template")]
     {

@@ -115,8 +115,8 @@ impl Figures {
             said.push(format!("cache break at {}: {cause}", report::brief(at)));
         }
         if self.thoughts_lost > before.map_or(0, |before| before.thoughts_lost) {
-            let thoughts = if self.thoughts_lost == 1 { "thought" } else { "thoughts" };
-            said.push(format!("{} {thoughts} lost", report::grouped(self.thoughts_lost)));
+            let replies = if self.thoughts_lost == 1 { "reply" } else { "replies" };
+            said.push(format!("reasoning of {} {replies} lost", report::grouped(self.thoughts_lost)));
         }
         if said.is_empty() && self.without_room > 0 {
             said.push(format!("{} dropped (budget)", report::grouped(self.without_room)));

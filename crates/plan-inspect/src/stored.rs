@@ -79,13 +79,13 @@ impl Stored {
         let summaries = self.summaries()?;
         match summaries.as_slice() {
             [only] => Ok(only.id.clone()),
-            [] => bail!("{} holds no sessions yet; `plan-inspect store import` brings some", self.name),
+            [] => bail!("{} contains no sessions; add some with `plan-inspect store import`", self.name),
             several => {
                 let ids: Vec<String> = several.iter().take(SOME).map(|one| report::brief(&one.id)).collect();
                 let more = if several.len() > SOME { ", ..." } else { "" };
                 let count = report::grouped(several.len() as u64);
                 Err(anyhow!(
-                    "{} holds {count} sessions; choose one by --id: {}{more}",
+                    "{} contains {count} sessions; choose one with --id: {}{more}",
                     self.name,
                     ids.join(", ")
                 ))

@@ -56,7 +56,7 @@ pub(crate) fn render_page(
     let explanations = if small { explainer.explain_all()? } else { Vec::new() };
     if !small {
         stderr::note(&format!(
-            "more than {} messages and documents: the page has no explanations, `plan-inspect explain` has",
+            "more than {} messages and documents: the page has no explanations; use `plan-inspect explain`",
             report::grouped(EXPLAINED as u64)
         ));
     }

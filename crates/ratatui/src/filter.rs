@@ -173,7 +173,7 @@ fn term(word: &str) -> Result<Term, FilterError> {
         // Ids may contain a colon. Only words that look like a mistyped key are rejected.
         Some((key, _)) if ["tokens", "why", "in", "out", "state", "ttl", "priority"].contains(&key) => {
             return Err(wrong(format!(
-                "`{key}:` is not a filter key; expected {KEYS}, >500, <500, or a text"
+                "`{key}:` is not a filter key; expected {KEYS}, >500, <500, or a word"
             )));
         }
         _ => Term::Text(wanted(word)),

@@ -171,9 +171,9 @@ impl<'a> Transcript<'a> {
                 let marker = CompactionMarker::new(record).with_theme(self.theme);
                 page.lines = [Line::default()].into_iter().chain(marker.lines(columns)).collect();
             }
-            Block::Row(HistoryRow::Rewound(id)) => page.remark(&format!("went back to before {id}"), false),
+            Block::Row(HistoryRow::Rewound(id)) => page.remark(&format!("rewound to before {id}"), false),
             Block::Row(HistoryRow::CompactionUndone(number)) => {
-                page.remark(&format!("compaction {number} taken back"), false);
+                page.remark(&format!("compaction {number} undone"), false);
             }
             Block::Remark(remark) => page.remark(&remark.text, remark.is_error),
             Block::Reply if self.reply.is_empty() && self.thought.is_empty() => {}
@@ -223,7 +223,7 @@ impl Page {
         let archived = if is_archived { ", archived" } else { "" };
         let id = Span::styled(format!("  {}{archived}", report::brief(id.as_str())), self.theme.faint);
         self.lines.extend([Line::default(), Line::from(vec![Span::styled(who, style), id])]);
-        let text = if message.is_loaded() { message.text() } else { "[text left in the store]" };
+        let text = if message.is_loaded() { message.text() } else { "[text not loaded from the store]" };
         let is_faint = is_archived || !message.is_loaded();
         let style = if is_faint { self.theme.faint } else { Style::new() };
         if message.role() == Role::Assistant && message.is_loaded() {

@@ -222,7 +222,7 @@ impl WhatIfState {
         }
         let said = match (pinned, row) {
             (true, _) if !is_message => {
-                format!("unpinned {id}: an unpinned note is removed until that is undone")
+                format!("unpinned {id}: an unpinned note is removed until you undo this")
             }
             (false, Decision::Excluded(row)) if row.count > 1 => {
                 format!("pinned {id} (newest of {}-{id})", report::brief(row.id.as_str()))
@@ -279,7 +279,7 @@ impl WhatIfState {
                 refused(format!("{id} is required: it cannot be excluded"))
             }
             Decision::Included(_) => self.toggle_expired(row, texts),
-            Decision::Excluded(_) => refused(format!("{id} is out already")),
+            Decision::Excluded(_) => refused(format!("{id} is already excluded")),
         }
     }
 
@@ -287,7 +287,7 @@ impl WhatIfState {
     pub fn bring_back(&mut self, nth: u32) -> Attempt {
         let mut changes = self.changes.clone();
         let Some((id, document)) = self.changes.left_out().nth(nth as usize) else {
-            return refused("nothing is left out there".into());
+            return refused("there is no left-out item at this position".into());
         };
         if document {
             changes = changes.with_excluded(id.clone(), false);

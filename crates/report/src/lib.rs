@@ -161,7 +161,7 @@ pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
         Remedy::RaiseBudget { to } => {
             let most = limits.largest_budget();
             let beyond = if *to > most {
-                format!(", more than the {} that this model takes", grouped(most))
+                format!(", more than the {} that this model supports", grouped(most))
             } else {
                 String::new()
             };

@@ -41,7 +41,7 @@ impl fmt::Display for Markdown<'_> {
             writeln!(f)?;
         }
         let composition = plan.composition(5);
-        writeln!(f, "| what fills the prompt | tokens | share |\n| --- | ---: | ---: |")?;
+        writeln!(f, "| contents of the prompt | tokens | share |\n| --- | ---: | ---: |")?;
         // The folded kinds are part of the table, so that the shares sum to 100 per cent.
         let kinds = words::kinds(&composition, 10).concat();
         let parts: Vec<u64> = kinds.iter().map(|(_, tokens)| *tokens).collect();

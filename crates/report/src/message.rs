@@ -4,7 +4,7 @@ use super::printable;
 use context_window::{Message, Part, ToolCall};
 
 /// The placeholder for a text that was not loaded from its store.
-pub(crate) const LEFT: &str = "[text left in the store]";
+pub(crate) const LEFT: &str = "[text not loaded from the store]";
 
 /// Returns the lines of a message: its text, its parts and its tool calls. They can contain control
 /// characters.

@@ -23,7 +23,7 @@ use unicode_width::UnicodeWidthStr;
 pub struct Text<'a> {
     plan: &'a ContextPlan,
     page: Page,
-    /// The number of largest items in the list.
+    /// The length of the list of largest items.
     top: usize,
     /// The maximum number of rows shown per list.
     rows: usize,
@@ -32,7 +32,7 @@ pub struct Text<'a> {
     advice: Option<Advice>,
 }
 
-/// The maximum number of kinds in the list. The others share one line.
+/// The maximum number of kinds with a line of their own. The others share one line.
 const MOST_KINDS: usize = 10;
 
 /// The minimum and maximum width of a bar, in columns.
@@ -54,15 +54,15 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Sets the number of largest items in the list (default: 5).
+    /// Sets the length of the list of largest items (default: 5).
     #[must_use]
     pub fn with_top(mut self, items: usize) -> Self {
         self.top = items;
         self
     }
 
-    /// Sets the maximum number of rows per list (default: no limit). Of a longer list, the beginning and the
-    /// end are shown.
+    /// Sets the maximum number of rows per list (default: no limit). A longer list shows its beginning and
+    /// its end.
     #[must_use]
     pub fn with_rows(mut self, rows: usize) -> Self {
         self.rows = rows;
@@ -125,21 +125,21 @@ impl Text<'_> {
         }
         plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(plan, &prefix)))?;
         if let Some(upkeep) = plan.upkeep.filter(|upkeep| upkeep.spent > 0) {
-            self.field(f, "upkeep", &words::upkeep(upkeep))?;
+            self.field(f, "retained", &words::upkeep(upkeep))?;
         }
         let ReasoningReport { sent, lost, .. } = &plan.thoughts;
         if *sent == 0 && lost.is_empty() {
             return Ok(());
         }
-        self.field(f, "thought", &format!("{} sent, {} lost", grouped(*sent), grouped(lost.len() as u64)))
+        self.field(f, "reasoning", &format!("{} sent, {} lost", grouped(*sent), grouped(lost.len() as u64)))
     }
 
     /// Writes the kind that fills most of the prompt, and the advice, if any.
     fn filled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = self.advice.map(|advice| words::advised(&advice));
         match (words::advice(self.plan), advice) {
-            (Some(fills), Some(advice)) => self.field(f, "fills", &format!("{fills}; {advice}")),
-            (Some(fills), None) => self.field(f, "fills", &fills),
+            (Some(fills), Some(advice)) => self.field(f, "contents", &format!("{fills}; {advice}")),
+            (Some(fills), None) => self.field(f, "contents", &fills),
             (None, _) => Ok(()),
         }
     }
@@ -151,13 +151,13 @@ impl Text<'_> {
         if shown.is_empty() {
             return Ok(());
         }
-        writeln!(f, "\n{}", self.page.bold("what fills the prompt"))?;
+        writeln!(f, "\n{}", self.page.bold("contents of the prompt"))?;
         let names = shown.iter().chain(&folded).map(|(name, _)| name.width()).max().unwrap_or_default();
         let names = names.min(self.page.columns() / 2);
         let numbers = grouped(composition.total).len().max(8);
         let room = self.page.columns().saturating_sub(numbers + names + 11).min(LONGEST_BAR);
-        // Kinds are sorted by tokens, so the first one has the longest bar. Kinds without tokens do not
-        // occur.
+        // Kinds are sorted by tokens, so the first one has the longest bar. Every kind has tokens, so `most`
+        // is not 0.
         let most = composition.kinds.first().map_or(1, |(_, tokens)| *tokens);
         let parts: Vec<u64> = shown.iter().chain(&folded).map(|(_, tokens)| *tokens).collect();
         let percents = words::percentages(&parts, composition.total);
@@ -202,7 +202,7 @@ impl Text<'_> {
     }
 
     fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
-        self.page.hanging(f, &format!("{name:<8}"), text)
+        self.page.hanging(f, &format!("{name:<10}"), text)
     }
 
     /// Describes the tokens of the full conversation if they are near the limit (usage levels, rule U3).
@@ -271,7 +271,7 @@ impl Text<'_> {
         for section in plan.sections.iter().filter(|section| section.used > section.budget) {
             let more = grouped(section.used - section.budget);
             let name = section_name(section.section);
-            let said = format!("{name:<13}takes {more} more than its budget: others leave them");
+            let said = format!("{name} uses {more} more than its budget: unused by others");
             writeln!(f, "{}", self.page.yellow(&said))?;
         }
         let gap = share + budget + 6 + used;
@@ -285,8 +285,8 @@ impl Text<'_> {
         writeln!(f, "{:<13}{left:>gap$}", "Free")
     }
 
-    /// Draws the tokens that a section uses and those that are left of its budget. The bar is yellow if the
-    /// section uses more than its budget.
+    /// Draws a section's used tokens and the unused rest of its budget. The bar is yellow if the section uses
+    /// more than its budget.
     fn bar(&self, section: &SectionUse, (room, whole): (usize, u64)) -> String {
         let part = |tokens: u64| {
             // The product can exceed `u64`.

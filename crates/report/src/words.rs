@@ -85,10 +85,10 @@ pub fn advised(advice: &Advice) -> String {
             )
         }
         AdvisedChange::LimitDocuments { max_items } => {
-            format!("--set rag.max_items={max_items} sends fewer: {before} tokens become {after}")
+            format!("--set rag.max_items={max_items} sends fewer documents: {before} tokens become {after}")
         }
         AdvisedChange::DropReasoning => {
-            format!("--set conversation.reasoning=drop sends none: {before} tokens become {after}")
+            format!("--set conversation.reasoning=drop sends no reasoning: {before} tokens become {after}")
         }
         AdvisedChange::Compact { messages } => {
             let (messages, s) = (grouped(messages), if messages == 1 { "" } else { "s" });
@@ -106,7 +106,9 @@ pub(super) fn history(plan: &ContextPlan) -> Option<String> {
     let start = short(plan.window_start.as_ref()?.as_str());
     let question = plan.included.iter().find(|item| item.reason == IncludedReason::Question);
     Some(match question {
-        Some(question) => format!("starts at {start}, of the turn that {} asks", short(question.id.as_str())),
+        Some(question) => {
+            format!("starts at {start}, in the turn of the user message {}", short(question.id.as_str()))
+        }
         None => format!("starts at {start}"),
     })
 }
@@ -133,8 +135,8 @@ fn what_it_is(item: &LargeItem) -> String {
 /// Describes the cost of documents and state retained from earlier questions (retention cost, rule S11).
 pub(super) fn upkeep(upkeep: RetentionCost) -> String {
     format!(
-        "{} documents and pieces of state of earlier questions take {} tokens: reading them again has cost {} so far, sending \
-         the prompt without them costs {}",
+        "{} documents and state entries of earlier questions have {} tokens: re-reading them has cost {} so \
+         far, re-sending the prompt without them costs {}",
         grouped(upkeep.items),
         grouped(upkeep.tokens),
         dollars(upkeep.spent),

@@ -29,7 +29,8 @@ impl Address {
             Self::Sqlite(path) => (format!("sqlite:{path}"), "sqlite"),
             Self::Postgres(_) => ("PostgreSQL".into(), "postgres"),
         };
-        let detail = format!("this program was built without it; build it with the feature `{feature}`");
+        let detail =
+            format!("this program was built without this database; build it with the feature `{feature}`");
         Error::new(Repr::Store { place, detail })
     }
 
@@ -45,8 +46,8 @@ impl Address {
             let path = rest;
             let path = path.strip_prefix("//").unwrap_or(path);
             return match path {
-                "" => Err(fault("names no file; expected sqlite:FILE")),
-                _ if path.contains('\0') => Err(fault("holds a NUL character; expected sqlite:FILE")),
+                "" => Err(fault("has no file name; expected sqlite:FILE")),
+                _ if path.contains('\0') => Err(fault("contains a NUL character; expected sqlite:FILE")),
                 // SQLite treats these names as in-memory databases, which keep nothing, or as URIs. A prefix
                 // of `./` makes them ordinary files.
                 _ if path.starts_with(':') || path.starts_with("file:") => {
@@ -59,7 +60,7 @@ impl Address {
             // The driver accepts only a lower-case scheme.
             return Ok(Self::Postgres(format!("{}:{rest}", scheme.to_ascii_lowercase())));
         }
-        Err(fault("is not understood; expected sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE"))
+        Err(fault("has an unknown form; expected sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE"))
     }
 }
 

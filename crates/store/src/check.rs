@@ -59,7 +59,7 @@ impl<'a> Checking<'a> {
         // A conversation without archived texts is loaded from outlines alone, so each must match its
         // message.
         if outline != entry.message().map(|message| Outline::from_message(message, &row.sum)) {
-            return Err(name.damaged(row.n, "its outline is not that of its message"));
+            return Err(name.damaged(row.n, "its outline does not match its message"));
         }
         self.sent = SentPrompt::from_entry(row.n, &entry, None).or(self.sent.take());
         self.log.apply_event(entry).map_err(|error| name.damaged(row.n, error))
@@ -69,14 +69,13 @@ impl<'a> Checking<'a> {
     pub(super) fn done(mut self, head: &Head) -> SessionCheck {
         let (name, messages) = (self.reading.name, self.log.messages().len() as u64);
         if self.faults.is_empty() {
-            let counted = (head.messages != messages).then(|| {
-                name.fault(format!("says that it has {} messages; expected {messages}", head.messages))
-            });
+            let counted = (head.messages != messages)
+                .then(|| name.fault(format!("has the message count {}; expected {messages}", head.messages)));
             let sent = self.sent.as_ref();
             let listed = (head.model.as_deref(), head.tokens);
             let expected = (sent.and_then(|sent| sent.model.as_deref()), sent.map(|sent| sent.tokens));
             let listed = (listed != expected)
-                .then(|| name.fault("says another model or other tokens than its newest prompt has"));
+                .then(|| name.fault("has another model or token count than its newest prompt"));
             let ends = self.reading.ends(head).err();
             let found = [ends, counted, listed].into_iter().flatten();
             self.faults.extend(found.map(|error| name.without(&error)));

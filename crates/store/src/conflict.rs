@@ -22,14 +22,14 @@ impl Conflict {
         let Self { expected, found, .. } = self;
         match found {
             0 => format!(
-                "{expected} entries are known to the writer and the store holds none; it was deleted, or never saved here"
+                "the writer expected {expected} entries and the store has 0; the session was deleted, or never saved in this store"
             ),
             _ if found > expected => format!(
-                "the store is {} entries ahead ({found}, expected {expected}); load what is new and try again",
+                "the store is {} entries ahead ({found}, expected {expected}); load the new entries and try again",
                 found - expected
             ),
             _ => format!(
-                "the writer is {} entries ahead ({expected}, the store holds {found}); it was deleted and begun again, or this is another store",
+                "the writer is {} entries ahead ({expected}, the store has {found}); the session was deleted and created again, or this is another store",
                 expected - found
             ),
         }

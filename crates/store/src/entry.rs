@@ -103,7 +103,7 @@ impl Batch {
             // Checked before anything is sent to the database, so that the error names the entry.
             if text.len() > ENTRY_BYTES {
                 let detail =
-                    "is larger than 500,000,000 bytes as JSON, which no database takes; expected less";
+                    "is larger than 500,000,000 bytes as JSON, more than a database can store; expected less";
                 return Err(Error::input(place(), detail));
             }
             batch.sent = SentPrompt::from_entry(n, &entry, items).or(batch.sent);
@@ -162,7 +162,7 @@ impl SessionName<'_> {
 
     /// Returns an error about a damaged entry.
     pub(super) fn damaged(&self, n: u64, detail: impl fmt::Display) -> Error {
-        self.fault(format!("entry {n}: {detail}; the store was changed or damaged, restore it from a copy"))
+        self.fault(format!("entry {n}: {detail}; the store was changed or damaged; restore it from a copy"))
     }
 
     /// Returns the entry of a row.

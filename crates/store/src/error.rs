@@ -38,14 +38,12 @@ pub(crate) enum Repr {
     Store { place: String, detail: String },
     #[error("{}: {}", short_path(.place), bounded(.detail))]
     Input { place: String, detail: String },
-    #[error(
-        "the text of an archived message is needed, and was left in the store; load it with SessionStore::load_rest"
-    )]
+    #[error("the text of an archived message is needed but not loaded; load it with SessionStore::load_rest")]
     NotLoaded,
     #[error("{0}")]
     Conflict(Conflict),
     #[error(
-        "{}: has no session `{}`; the list of sessions says which there are (`SessionStore::list`, `--list`)",
+        "{}: has no session `{}`; list the sessions with `SessionStore::list` or `--list`",
         bounded(.place),
         short(.id)
     )]

@@ -31,7 +31,7 @@ const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// The advice in errors that leave it unknown if a record is on disk.
-const NOT_KNOWN: &str = "It is not known whether the entries were stored: open the log again and compare it with the conversation before it is saved again";
+const NOT_KNOWN: &str = "The entries may or may not be stored: open the log again and compare it with the conversation before you save again";
 
 /// A conversation's log in a file with a single writing process.
 ///
@@ -165,7 +165,7 @@ impl Journal {
         // conversation.
         let is_shorter = lengths.0 < self.written.0 || lengths.1 < self.written.1;
         if is_shorter || at_end(log, self.written) != self.last {
-            let detail = "holds another conversation, or more of this one; expected the conversation that was opened from it";
+            let detail = "contains another conversation, or more entries of this one; expected the conversation that was loaded from it";
             return Err(self.error(detail));
         }
         let mut newest = self.items.clone();
@@ -261,7 +261,7 @@ impl Journal {
         let written =
             self.write_synced(text.as_bytes()).map_err(|error| format!("cannot be written: {error}"));
         // If the file lost its name during the write, the records are unreachable and must not be confirmed.
-        if let Err(detail) = written.and_then(|()| self.check_name("nothing was confirmed")) {
+        if let Err(detail) = written.and_then(|()| self.check_name("no write was confirmed")) {
             return Err(self.take_back(&detail));
         }
         self.end += text.len() as u64;
@@ -330,7 +330,8 @@ pub(crate) fn lock(file: &File, path: &Path) -> Result<(), Error> {
     match locked {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => error(
-            "is being written by another process; close that one, or read the log with Journal::read".into(),
+            "is open for writing in another process; close it there, or read the log with Journal::read"
+                .into(),
         ),
         Err(TryLockError::Error(fault)) => error(format!("cannot be locked: {fault}")),
     }

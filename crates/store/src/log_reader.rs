@@ -48,10 +48,10 @@ pub(crate) struct Damage {
 }
 
 /// The advice for a damaged line that makes the rest of the log unusable.
-const CUT: &str = "; restore it from a copy, or cut it off before this line with `plan-inspect repair FILE`, which keeps what it cuts";
+const CUT: &str = "; restore it from a copy, or cut it off before this line with `plan-inspect repair FILE`, which keeps a copy of the removed lines";
 
 /// The advice for a damaged first line that is followed by intact records.
-const WRITE_AGAIN: &str = "; restore it from a copy, or write this line again, which is the same in every log, with `plan-inspect repair FILE --cut`";
+const WRITE_AGAIN: &str = "; restore it from a copy, or restore this line, which is the same in every log, with `plan-inspect repair FILE --cut`";
 
 /// Reads a whole log, without an incomplete last record. `name` identifies the log in errors.
 ///
@@ -129,7 +129,7 @@ fn explain(detail: &str, at: usize, rest: &[u8]) -> String {
     // An intact record further on shows that the file is a log with damage in its middle.
     let later = rest.split(|byte| *byte == b'\n').find_map(whole_record);
     if at == 0 && later.is_none() {
-        return format!("is no log: {detail}; expected the line that a log begins with");
+        return format!("is not a log: {detail}; expected the first line of a log");
     }
     let later = later.map(|(later, _)| format!(", and record {later} follows it")).unwrap_or_default();
     format!("{detail}{later}: the file was changed or damaged, or written by a later version")
@@ -141,11 +141,11 @@ impl ReadLog {
         match record {
             Record::ContextWindowLog(VERSION) if self.next == 0 => {}
             Record::ContextWindowLog(version) if self.next == 0 => {
-                return Err(format!("is a log of version {version}; expected version {VERSION}"));
+                return Err(format!("is a log with version {version}; expected version {VERSION}"));
             }
-            _ if self.next == 0 => return Err("is no log; expected the line that a log begins with".into()),
+            _ if self.next == 0 => return Err("is not a log; expected the first line of a log".into()),
             Record::ContextWindowLog(_) => {
-                return Err("a log begins here; expected messages and events of the one that is open".into());
+                return Err("is the first line of another log; expected a message or an event".into());
             }
             Record::Message(message) => drop(self.log.push(message)),
             Record::Event(event) => self
@@ -158,7 +158,9 @@ impl ReadLog {
                 let last = self.items.clone().unwrap_or_default();
                 let mut event = Event::from(*event);
                 if SentItems::default().after_first(same, &last).is_none() {
-                    return Err("repeats more of the last prompt than that holds; expected no more".into());
+                    return Err(
+                        "repeats more items than the last prompt has; expected at most that many".into()
+                    );
                 }
                 if let Event::Sent { anchor, .. } = &mut event {
                     let items = anchor.sent_items().and_then(|rest| rest.after_first(same, &last));

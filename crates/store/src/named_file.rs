@@ -48,7 +48,7 @@ impl NamedFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(format!("{path} was deleted or moved while it was open"))
             }
-            Err(error) => Err(format!("{path} cannot be found any more ({error})")),
+            Err(error) => Err(format!("{path} can no longer be found ({error})")),
         }
     }
 }
@@ -77,7 +77,7 @@ fn is_regular(metadata: &Metadata) -> Result<(), String> {
     if metadata.is_file() {
         return Ok(());
     }
-    Err(format!("it is {}, no regular file; expected a file", kind_of(metadata.file_type())))
+    Err(format!("it is {}, not a regular file; expected a file", kind_of(metadata.file_type())))
 }
 
 #[cfg(unix)]

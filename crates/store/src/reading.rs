@@ -33,7 +33,7 @@ impl<'a> Reading<'a> {
         }
         // The row of the session is part of the same snapshot, so later entries would be damage.
         if row.n >= head.next {
-            return Err(self.name.damaged(row.n, format!("stands behind the last one of {}", head.next)));
+            return Err(self.name.damaged(row.n, format!("comes after the last of {} entries", head.next)));
         }
         self.next += 1;
         Ok(())
@@ -44,7 +44,9 @@ impl<'a> Reading<'a> {
         self.counts(head, row)?;
         let entry = self.name.entry(row)?;
         if entry.kind() != row.kind {
-            return Err(self.name.damaged(row.n, format!("is no `{}`, as its column `kind` says", row.kind)));
+            return Err(self
+                .name
+                .damaged(row.n, format!("is not of the kind `{}` in its column `kind`", row.kind)));
         }
         if entry.kind() != "sent" {
             return Ok(entry);
@@ -67,7 +69,7 @@ impl<'a> Reading<'a> {
         let outline = Outline::read(row.n, outline).map_err(|detail| fault(&detail))?;
         let message = outline.into_message();
         if !outline::is_of(&message, &row.sum) {
-            return Err(fault("its outline is that of another entry"));
+            return Err(fault("its outline belongs to another entry"));
         }
         Ok(Some(message))
     }
@@ -80,7 +82,7 @@ impl<'a> Reading<'a> {
         match head.sent {
             // If only a part of the session is read, the newest prompt may come before it.
             Some(n) if n >= self.first && self.sent != Some(n) => {
-                Err(self.name.damaged(n, "is not the newest prompt, whose items are kept"))
+                Err(self.name.damaged(n, "is not the newest prompt, whose items are stored"))
             }
             _ => Ok(()),
         }
@@ -175,12 +177,12 @@ impl Left {
         // The list is sorted by entry number, so each lookup takes O(log n).
         let position = self.0.binary_search_by_key(&row.n, |(n, _)| *n).ok().map(|at| self.0[at].1);
         let (Some(position), Some(message)) = (position, entry.message()) else {
-            return Err(name.damaged(row.n, "is no message"));
+            return Err(name.damaged(row.n, "is not a message"));
         };
         // The session may have been deleted and created again since the outlines were read.
         if !outline::is_of(log.message(position), &row.sum) {
             return Err(name.fault(format!(
-                "entry {}: is another message than the one that was loaded; the session was deleted and begun again",
+                "entry {}: differs from the loaded message; the session was deleted and created again",
                 row.n
             )));
         }

@@ -28,7 +28,7 @@ struct Line<'a> {
 pub(crate) fn parse(line: &[u8], next: u64) -> Result<Record, String> {
     let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())?;
     let line: Line<'_> = serde_json::from_str(text)
-        .map_err(|error| format!("is no record ({})", plain::without_place(&error)))?;
+        .map_err(|error| format!("is not a record ({})", plain::without_place(&error)))?;
     if line.checksum != checksum(line.sequence, line.record.get()) {
         return Err("does not match its checksum".into());
     }

@@ -24,7 +24,7 @@ pub(super) fn pending<'s>(store: &str, version: i64, all: &[&'s str]) -> Result<
     let made = usize::try_from(version).ok().filter(|made| *made <= all.len());
     let Some(made) = made else {
         let detail = format!(
-            "its tables are of version {version}; expected version {VERSION} or lower: use a newer version of this program. Nothing was changed"
+            "its tables have version {version}; expected version {VERSION} or lower: use a newer version of this program. Nothing was changed"
         );
         return Err(Error::new(Repr::Store { place: store.into(), detail }));
     };
@@ -36,11 +36,11 @@ pub(super) fn readable(store: &str, version: Option<i64>) -> Result<(), Error> {
     let detail = match version {
         Some(VERSION) => return Ok(()),
         None | Some(0) => {
-            "holds no sessions; expected a store, which `plan-inspect store import` makes".to_owned()
+            "contains no sessions; expected a store, as created by `plan-inspect store import`".to_owned()
         }
         Some(older) if older < VERSION => {
             format!(
-                "its tables are of version {older}, and it is only read; open it once for writing, which brings them to version {VERSION}"
+                "its tables have version {older}, and it is open only for reading; open it once for writing to update them to version {VERSION}"
             )
         }
         Some(newer) => return pending(store, newer, &SQLITE).map(drop),

@@ -333,7 +333,7 @@ impl SessionStore {
         // Entries never change, so a second read is safe. Only a deletion in between can remove them.
         self.backend.rows(&head, &needed.runs(), &mut |_, row| needed.put(&mut log, name, &row))?;
         if !needed.are_loaded(&log) {
-            return Err(name.fault("was deleted while it was loaded; nothing of it is left"));
+            return Err(name.fault("was deleted while it was loaded"));
         }
         Ok((log, head.next))
     }
@@ -356,7 +356,9 @@ impl SessionStore {
         let mut whole = log.clone();
         self.backend.rows(&head, &left.runs(), &mut |_, row| left.put(&mut whole, name, &row))?;
         if !left.are_loaded(&whole) {
-            return Err(name.fault("has fewer entries than the conversation; it was deleted and begun again"));
+            return Err(name.fault(
+                "has fewer entries than the conversation; the session was deleted and created again",
+            ));
         }
         *log = whole;
         Ok(())
@@ -395,7 +397,7 @@ impl SessionStore {
             Forked::Done => Ok(()),
             Forked::Missing => Err(self.missing(id)),
             Forked::Shorter(next) => {
-                let detail = format!("has {next} entries; expected {at} or more to fork it there");
+                let detail = format!("has {next} entries; expected at least {at} to fork it there");
                 Err(Error::input(format!("session `{}`", id.escape_debug()), detail))
             }
             Forked::Taken => Err(taken(new)),
@@ -541,7 +543,7 @@ impl SessionStore {
         let place = || format!("conversation of session `{}`", id.escape_debug());
         let count = log.event_count() as u64;
         if count < revision {
-            let detail = format!("has {count} entries; expected {revision} or more, as it was loaded");
+            let detail = format!("has {count} entries; expected at least {revision}, the number loaded");
             return Err(Error::input(place(), detail));
         }
         // The last saved entry identifies the session. A full comparison would read the whole session.
@@ -553,8 +555,7 @@ impl SessionStore {
         let (messages, events) = log.split_at(index(last));
         let ours = log.entries_from(messages, events).next();
         if !ours.is_some_and(|ours| crate::entry::is_stored_as(ours, &theirs, &row)) {
-            let detail =
-                "is another one than the store holds; expected the conversation that was loaded from it";
+            let detail = "differs from the stored session; expected the conversation that was loaded from it";
             return Err(Error::input(place(), detail));
         }
         Ok(Some(key))
@@ -598,9 +599,9 @@ fn is_behind(error: &Error, revision: u64) -> bool {
 
 fn check_id(id: &str) -> Result<(), Error> {
     let detail = match id {
-        "" => "is empty; expected a name",
-        _ if id.len() > ID_BYTES => "is longer than 1,000 bytes; expected a shorter name",
-        _ if id.contains('\0') => "holds a NUL character; expected a name without",
+        "" => "is empty; expected 1 to 1,000 bytes",
+        _ if id.len() > ID_BYTES => "is longer than 1,000 bytes; expected 1 to 1,000 bytes",
+        _ if id.contains('\0') => "contains a NUL character; expected an id without it",
         _ => return Ok(()),
     };
     Err(Error::input("id of a session", detail))
@@ -611,7 +612,7 @@ fn conflict(id: &str, expected: u64, found: u64) -> Error {
 }
 
 fn taken(id: &str) -> Error {
-    let detail = "is there already; expected a new id";
+    let detail = "exists already; expected a new id";
     Error::input(format!("session `{}`", id.escape_debug()), detail)
 }
 

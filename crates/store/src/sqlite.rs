@@ -26,13 +26,13 @@ use std::{
 /// The maximum time to wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The pause between attempts to switch a new file to a write-ahead log. If two programs create the file at
-/// once, SQLite does not wait for that by itself.
+/// once, SQLite fails at once instead of waiting.
 const BEGIN_PAUSE: Duration = Duration::from_millis(10);
 /// The maximum number of these attempts. All pauses together equal `PATIENCE`.
 const BEGIN_TRIES: u32 = 1_000;
 
-/// The advice in errors after which a transaction may or may not be on disk.
-const NOT_KNOWN: &str = "It is not known whether it was written: open the store again, load the session and compare it before it is saved again";
+/// The advice in an error that leaves open if the transaction is on disk.
+const NOT_KNOWN: &str = "The entries may or may not be stored: open the store again, load the session and compare it before you save again";
 
 /// The SQL for the current time of the database's clock, in milliseconds.
 const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
@@ -41,7 +41,8 @@ const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 pub(super) struct Sqlite {
     name: String,
     connection: Connection,
-    /// The identities of a writable store's files under their names. Others may delete or replace the files.
+    /// The files of a writable store with their identities, because another program may delete or replace
+    /// them.
     files: Vec<NamedFile>,
     /// The state of the file when it was opened, if it is read without locks because its folder is not
     /// writable.
@@ -129,7 +130,7 @@ impl Sqlite {
         let name = format!("sqlite:{path}");
         if let Err(error) = fs::metadata(path) {
             let detail = match error.kind() {
-                io::ErrorKind::NotFound => "is not there; expected the file of a store".into(),
+                io::ErrorKind::NotFound => "does not exist; expected the file of a store".into(),
                 _ => format!("cannot be read: {error}"),
             };
             return Err(Error::new(Repr::Store { place: name, detail }));
@@ -154,7 +155,8 @@ impl Sqlite {
     fn open_unlocked(name: String, path: &str) -> Result<Self, Error> {
         let unlocked = Unlocked::from_path(path);
         if unlocked.seen.2 > 0 {
-            let detail = "cannot be read: another program is writing it, and its folder may not be written here; read a copy";
+            let detail =
+                "cannot be read: another program is writing it, and its folder is not writable; read a copy";
             return Err(Error::new(Repr::Store { place: name, detail: detail.into() }));
         }
         // `immutable` makes SQLite read without locks and without helper files.
@@ -202,7 +204,7 @@ impl Sqlite {
             _ => {}
         }
         let name = self.name.clone();
-        self.write("its tables cannot be made", |transaction| {
+        self.write("its tables cannot be created", |transaction| {
             transaction.execute(schema::CREATE, ())?;
             // Inside the transaction the version is read again: another program may have migrated the tables
             // meanwhile.
@@ -279,7 +281,7 @@ impl Sqlite {
             Ok(done) => {
                 // If the file lost its name during the write, the changes are unreachable and must not be
                 // confirmed.
-                self.check_names("nothing was confirmed")?;
+                self.check_names("no write was confirmed")?;
                 Ok(done)
             }
             // If the sync fails, the write-ahead log may still contain the commit, and SQLite finds it after
@@ -301,15 +303,15 @@ impl Sqlite {
 fn said(error: &rusqlite::Error) -> String {
     let advice = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "; another program has been writing it for 10 s, try again"
+            "; another program has locked it for 10 s; try again"
         }
-        Some(ErrorCode::DiskFull) => "; nothing was written, free some space and try again",
+        Some(ErrorCode::DiskFull) => "; nothing was written; free some space and try again",
         Some(ErrorCode::ReadOnly) => {
-            "; nothing was written, expected a file and a folder that may be read and written"
+            "; nothing was written; expected a readable and writable file and folder"
         }
-        Some(ErrorCode::NotADatabase) => "; expected a file that a store made, or a new one",
-        Some(ErrorCode::CannotOpen) => "; expected a folder that is there and may be read and written",
-        Some(ErrorCode::DatabaseCorrupt) => "; the file is damaged, restore it from a copy",
+        Some(ErrorCode::NotADatabase) => "; expected a file written by a store, or a new file",
+        Some(ErrorCode::CannotOpen) => "; expected an existing folder, readable and writable",
+        Some(ErrorCode::DatabaseCorrupt) => "; the file is damaged; restore it from a copy",
         _ => "",
     };
     format!("{error}{advice}")
@@ -410,7 +412,7 @@ fn each_row(
     Ok(Ok(()))
 }
 
-/// Updates the session's row for its newest prompt, and replaces the stored items.
+/// Updates the session's row for a new prompt, and replaces the stored items by those of that prompt.
 fn write_sent(transaction: &Transaction<'_>, key: i64, sent: &SentPrompt) -> rusqlite::Result<()> {
     let at = sent.items.as_ref().map(|_| number(sent.n));
     let sql = "UPDATE cw_session SET model = ?2, tokens = ?3, sent = ?4 WHERE key = ?1";
@@ -451,8 +453,7 @@ impl Backend for Sqlite {
     fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error> {
         let Known { key: known, next: expected } = known;
         // The row of the session is updated first. Its WHERE clause compares the expected number of entries,
-        // so a
-        // conflict writes nothing.
+        // so that a conflict writes nothing.
         self.write("cannot be written", |transaction| {
             if expected == 0 && known.is_none() {
                 let begin =

@@ -19,7 +19,7 @@ pub(super) fn connector(name: &str) -> Result<MakeRustlsConnect, Error> {
     if roots.is_empty() {
         let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
         let detail = format!(
-            "cannot be connected to: the system trusts no certificate{why}; install some (ca-certificates), or name a file in SSL_CERT_FILE"
+            "cannot be connected to: the system trusts no certificate{why}; install certificates (ca-certificates), or set SSL_CERT_FILE to a file"
         );
         return Err(fault(detail));
     }

@@ -16,7 +16,7 @@ pub struct Error(Box<Repr>);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Repr {
     #[error(
-        "tokenizer `{}` is not known here; expected one of: {known}{or_file}", abridged(.name, 80, 50)
+        "tokenizer `{}` is unknown; expected one of: {known}{or_file}", abridged(.name, 80, 50)
     )]
     Unknown { name: String, known: String, or_file: &'static str },
     #[cfg(feature = "hf")]

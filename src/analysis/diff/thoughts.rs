@@ -70,7 +70,7 @@ impl fmt::Display for ReasoningState {
         match self {
             Self::Sent => f.write_str("sent"),
             Self::Lost(why) => write!(f, "lost: {why}"),
-            Self::Absent => f.write_str("not there"),
+            Self::Absent => f.write_str("no reasoning"),
         }
     }
 }

@@ -165,10 +165,10 @@ impl fmt::Display for Never {
                 "the section's cap keeps it out at every"
             }
             ExcludedReason::Budget { limited_by: LimitedBy::PinsLimit, .. } => {
-                "what pins may take keeps it out at every"
+                "the limit for pins keeps it out at every"
             }
             ExcludedReason::Budget { limited_by: LimitedBy::QuestionLimit, .. } => {
-                "what one question's documents may take keeps it out at every"
+                "the limit for one question's documents keeps it out at every"
             }
             // Under another budget than the last prompt's, the window is not continued (sticky window, rule
             // S5). So no budget of the model is named here.

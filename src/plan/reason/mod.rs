@@ -264,12 +264,12 @@ impl fmt::Display for ExcludedReason {
                     write!(f, "too large; {} tokens left under the section's cap", grouped(*room))
                 }
                 LimitedBy::PinsLimit => {
-                    write!(f, "too large; {} tokens left of what pins may take", grouped(*room))
+                    write!(f, "too large; {} tokens left of the limit for pins", grouped(*room))
                 }
                 LimitedBy::QuestionLimit => {
                     write!(
                         f,
-                        "too large; {} tokens left of what one question's documents may take",
+                        "too large; {} tokens left of the limit for one question's documents",
                         grouped(*room)
                     )
                 }
@@ -305,13 +305,11 @@ impl fmt::Display for PolicyRule {
             Self::MaxSourceTokens { used, limit } => {
                 write!(f, "its source already has {} of at most {} tokens", grouped(*used), grouped(*limit))
             }
-            Self::NextQuestion => {
-                f.write_str("pinned while the model is at work: sent from the next question on")
-            }
+            Self::NextQuestion => f.write_str("pinned during a running turn: sent from the next question on"),
             Self::OrphanResult => f.write_str("tool result without a call"),
             Self::SecondResult => f.write_str("second result for one call"),
             Self::EmptyMessage => f.write_str("empty message"),
-            Self::ForeignMessage => f.write_str("holds nothing but what another provider wrote for itself"),
+            Self::ForeignMessage => f.write_str("contains only data of another provider"),
             Self::MissingResult => f.write_str("tool call without a result"),
         }
     }

@@ -126,7 +126,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
                 ItemKind::Bridge,
                 format!("{BRIDGE}{}", draft.rows[draft.first_rows[before - 1] + more].id),
                 format!(
-                    "placeholder assistant message added: {provider} takes no user message right after results"
+                    "placeholder assistant message added: {provider} accepts no user message directly after tool results"
                 ),
             ),
             Missing::Continue => (
@@ -197,14 +197,14 @@ fn about_the_calls(draft: &mut Draft, renamed: &[(String, String)]) {
         let (from, to) = (short(from), short(to));
         say(
             NoticeCode::CallIdsChanged,
-            format!("call ids are changed to what the provider accepts: `{from}` to `{to}`{more}"),
+            format!("tool call ids are changed to ids that the provider accepts: `{from}` to `{to}`{more}"),
         );
     }
     if let Some(unsigned) = render::unsigned_calls(&draft.prompt) {
         let calls = if unsigned == 1 { "1 call".into() } else { format!("{unsigned} calls") };
         say(
             NoticeCode::SignatureMissing,
-            format!("no signature on {calls} of the current turn: the provider is told to skip the check"),
+            format!("no signature on {calls} of the current turn: the request disables the provider's check"),
         );
     }
 }
@@ -214,7 +214,7 @@ fn about_the_messages(draft: &mut Draft) {
     let texts = [
         (
             NoticeCode::InstructionsAsNote,
-            "instructions sent as a note: the provider does not take them between messages",
+            "instructions sent as a note: the provider does not accept them between messages",
         ),
         (
             NoticeCode::PartReplaced,
@@ -222,8 +222,11 @@ fn about_the_messages(draft: &mut Draft) {
         ),
         (NoticeCode::ArgumentsWrapped, "arguments that are not a JSON object are wrapped in one"),
         (NoticeCode::FunctionRenamed, "function names are changed to characters that the provider accepts"),
-        (NoticeCode::NameChanged, "the speaker's name is dropped or changed: not supported here"),
-        (NoticeCode::ReasoningDropped, "reasoning stripped: the provider does not take it back here"),
+        (
+            NoticeCode::NameChanged,
+            "the speaker's name is removed or changed: the provider does not support it",
+        ),
+        (NoticeCode::ReasoningDropped, "reasoning removed: the provider does not accept it at this position"),
     ];
     for (code, text) in texts {
         let changed = draft.changed.iter().filter(|(changed, _)| *changed == code);

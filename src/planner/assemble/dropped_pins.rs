@@ -44,7 +44,7 @@ pub(super) fn notices(
         let of_what = match limited_by {
             LimitedBy::Size => "",
             LimitedBy::Cap => " under the section's cap (sections.system_pinned.cap)",
-            LimitedBy::PinsLimit => " of what pins may take (sections.system_pinned.pins_limit)",
+            LimitedBy::PinsLimit => " of the limit for pins (sections.system_pinned.pins_limit)",
             _ => continue,
         };
         let needs = match tokens(pin, costs, chosen, budgets.available.total())? {

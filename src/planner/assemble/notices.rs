@@ -69,7 +69,7 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
     if is_unknown {
         let budget = grouped(context.prompt_budget);
         let text = format!(
-            "the context length is unknown: no level, no compaction; the prompt is planned within {budget} tokens"
+            "the context length is unknown: usage levels and compaction are off; the prompt is planned within {budget} tokens"
         );
         say(NoticeCode::UnknownLimit, text);
     }
@@ -115,7 +115,7 @@ fn about_released_texts(candidates: &Candidates<'_>, rendering: &ToolResultRende
         candidates.retained().released_by(rendering).filter(|_| rendering.releases).collect();
     let why = match candidates.retained().retention_cost().filter(|upkeep| upkeep.leave) {
         Some(upkeep) => format!(
-            "reading them again has cost {}, as much as sending the prompt without them ({})",
+            "re-reading them has cost {}, as much as re-sending the prompt without them ({})",
             dollars(upkeep.spent),
             dollars(upkeep.leaving)
         ),
@@ -128,14 +128,14 @@ fn about_released_texts(candidates: &Candidates<'_>, rendering: &ToolResultRende
 /// Returns the notice of notes that were pinned while the model works on a question (rule S10).
 fn about_waiting_notes(candidates: &Candidates<'_>) -> Option<Notice> {
     let ids: Vec<ItemId> = candidates.waiting_notes().collect();
-    let text = "pinned while the model is at work: sent from the next question on, so that the prompt still begins as it did";
+    let text = "pinned during a running turn: sent from the next question on, to keep the cached prefix";
     (!ids.is_empty()).then(|| Notice { code: NoticeCode::PinWaits, ids, text: text.into() })
 }
 
 /// Returns the notice of compactions that another provider made (rule C11).
 fn about_foreign_summaries(candidates: &Candidates<'_>) -> Option<Notice> {
     let ids: Vec<ItemId> = candidates.foreign_summaries().cloned().collect();
-    let text = "another provider made this compaction, and only it reads that: a text is sent in its place";
+    let text = "only the provider of this compaction can read it: a text is sent instead";
     (!ids.is_empty()).then(|| Notice { code: NoticeCode::ForeignCompaction, ids, text: text.into() })
 }
 
@@ -156,7 +156,7 @@ fn about_the_results(
     let clipped = (
         NoticeCode::ResultsClipped,
         &draft.clipped,
-        "the middle is cut out: otherwise required items would exceed the budget".to_owned(),
+        "the middle is removed: otherwise required items would exceed the budget".to_owned(),
     );
     let notice =
         |(code, ids, text): (NoticeCode, &Vec<ItemId>, String)| Notice { code, ids: ids.clone(), text };
@@ -172,7 +172,7 @@ fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> O
     let says_so = candidates.index().clears_results()
         && candidates.lost_window.is_none()
         && excluded.iter().any(by_window);
-    let text = "no tool result is cleared: clearing needs a sticky window, and no last prompt is known";
+    let text = "no tool result is cleared: clearing needs a sticky window, but the last prompt is unknown";
     says_so.then(|| Notice { code: NoticeCode::NothingToClear, ids: Vec::new(), text: text.into() })
 }
 
@@ -182,6 +182,6 @@ fn about_foreign_messages(excluded: &[ExcludedItem]) -> Option<Notice> {
     let foreign =
         |row: &&ExcludedItem| matches!(row.reason, ExcludedReason::Policy(PolicyRule::ForeignMessage));
     let ids: Vec<ItemId> = excluded.iter().filter(foreign).map(|row| row.id.clone()).collect();
-    let text = "messages that hold nothing but what another provider wrote for itself are left out";
+    let text = "messages that contain only data of another provider are left out";
     (!ids.is_empty()).then(|| Notice { code: NoticeCode::ForeignMessage, ids, text: text.into() })
 }

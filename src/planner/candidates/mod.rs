@@ -99,7 +99,7 @@ fn check_ids(
 ) -> Result<(), Error> {
     let focus = has_focus.then(|| ItemId::from(FOCUS));
     let focus = focus.iter().map(|id| (id, "the focus hint"));
-    let state = request.state.iter().map(|(id, _)| (id, "a piece of state"));
+    let state = request.state.iter().map(|(id, _)| (id, "a state entry"));
     let summaries = summaries.iter().map(|summary| (summary.id(), "a summary"));
     let placeholders = placeholders.iter().map(|id| (id, "a placeholder result"));
     request.log.check_ids(focus.chain(state).chain(summaries).chain(placeholders))

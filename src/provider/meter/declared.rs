@@ -61,7 +61,7 @@ pub(super) fn notes(
         let (from, to, more) = (short(from), short(to), and_more(rest.len()));
         notes.push((
             DeclarationNote::Renamed,
-            format!("tools are renamed to what the provider accepts: `{from}` to `{to}`{more}"),
+            format!("tools are renamed to names that the provider accepts: `{from}` to `{to}`{more}"),
         ));
     }
     notes.extend(fields(profile, &taken).map(|text| (DeclarationNote::FieldsLeftOut, text)));

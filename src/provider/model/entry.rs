@@ -100,14 +100,12 @@ impl ModelEntry {
         let limits = [("max_input", self.max_input), ("max_output", self.max_output)];
         for (key, limit) in [("context_len", self.context_len)].into_iter().chain(limits) {
             if limit == Some(0) {
-                return Some(format!("{key} is 0; expected tokens, or no such key"));
+                return Some(format!("{key} is 0; expected 1 token or more, or no such key"));
             }
         }
         for (key, limit) in limits {
             if let Some(limit) = limit.filter(|limit| *limit > context) {
-                return Some(format!(
-                    "{key} {limit} is over context_len {context}; expected no more than that"
-                ));
+                return Some(format!("{key} {limit} exceeds context_len {context}; expected no more"));
             }
         }
         self.price.as_ref().and_then(super::Price::fault)

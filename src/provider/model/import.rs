@@ -117,8 +117,8 @@ impl Registry {
         }
         let registry = import.finish(self, date);
         if registry.entries().is_empty() {
-            let detail = "holds no model; expected LiteLLM's price file, models.dev's api.json, or a list of \
-                          {model, provider, origin, context_len}";
+            let detail = "contains no models; expected LiteLLM's price file, models.dev's api.json, or an \
+                          array of {model, provider, origin, context_len}";
             return Err(Error::input(origin, detail));
         }
         Ok(registry)
@@ -134,7 +134,7 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str, origin: &str) -> Result<T, Error
     serde_json::from_str(text).map_err(|error| {
         let place = format!("{origin}:{}:{}", error.line(), error.column());
         let detail = format!(
-            "no catalogue of models ({}); expected LiteLLM's price file or models.dev's api.json",
+            "not a catalogue of models ({}); expected LiteLLM's price file or models.dev's api.json",
             plain::without_long_value(&error.to_string())
         );
         Error::input(place, detail)

@@ -217,11 +217,10 @@ impl StatedLimits {
             .filter(|stated| asked.max_completion_tokens.is_none() && *stated > limits.max_completion_tokens)
             .map(|stated| {
                 let (stated, kept) = (grouped(stated), grouped(limits.max_completion_tokens));
-                format!("a reply of {stated} leaves no prompt, so {kept} are kept free")
+                format!("a reply of {stated} leaves no tokens for a prompt; {kept} are kept free")
             });
         let parts: Vec<String> = parts.into_iter().chain(too_large).collect();
-        (!parts.is_empty())
-            .then(|| format!("the body of the request states its limits, in tokens: {}", parts.join(", ")))
+        (!parts.is_empty()).then(|| format!("the request body sets limits, in tokens: {}", parts.join(", ")))
     }
 }
 
@@ -351,7 +350,11 @@ mod tests {
             let (held, source, text) = stated("claude-sonnet-4-5", reply(none_left));
             assert_eq!(held.max_completion_tokens, if leaves { none_left } else { 50_000 }, "{none_left}");
             assert_eq!(source, if leaves { LimitsSource::Body } else { LimitsSource::Registry });
-            assert_eq!(text.contains("leaves no prompt, so 50,000 are kept free"), !leaves, "{text}");
+            assert_eq!(
+                text.contains("leaves no tokens for a prompt; 50,000 are kept free"),
+                !leaves,
+                "{text}"
+            );
         }
     }
 

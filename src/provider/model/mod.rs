@@ -77,14 +77,14 @@ pub struct Model {
     pub(crate) thinking: Option<ThinkingRule>,
     /// The price of its tokens, if known.
     pub price: Option<Price>,
-    /// True if the tokenizer is a substitute for one that is not built in or unknown, so that counts are
-    /// estimates.
+    /// True if counts are estimates: the tokenizer is a substitute for one that is unknown or not built in,
+    /// or the tokens that the wire format adds are not published.
     pub estimated: bool,
     /// True if the name was looked up and is not in the registry.
     pub unknown: bool,
     /// For an unknown name, the known name that was possibly meant.
     pub near: Option<String>,
-    /// The model's own chat template, if plans are priced by it.
+    /// The model's own chat template, if prompts are counted and sent in it.
     #[cfg(feature = "chat-template")]
     pub template: Option<ChatTemplate>,
 }
@@ -95,10 +95,10 @@ pub struct Model {
 pub(crate) struct CacheRule {
     /// The kind of cache.
     pub(crate) rule: CacheKind,
-    /// The minimum number of tokens that are cached, if published.
+    /// The minimum length of a cached prefix in tokens, if published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_tokens: Option<u64>,
-    /// The step in which tokens are cached.
+    /// The granularity of the cache: a cached length is a multiple of this number of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) step: Option<u64>,
 }
@@ -124,9 +124,9 @@ impl fmt::Display for CacheRule {
 pub(crate) enum CacheKind {
     /// Whole blocks of the longest common prefix (`OpenAI` before GPT-5.6).
     Blocks,
-    /// Positions that an earlier request wrote (`OpenAI` from GPT-5.6 on).
+    /// Prefixes that end at a breakpoint of an earlier request (`OpenAI` from GPT-5.6 on).
     Breakpoints,
-    /// Marks in the request, which are looked up up to 20 positions back (Anthropic).
+    /// Prefixes that end at a mark of this request, or at most 20 positions before it (Anthropic).
     Anthropic,
     /// The provider decides, without a guarantee.
     Implicit,
@@ -187,8 +187,9 @@ impl Model {
         self
     }
 
-    /// Returns this model with another wire format, in which it is counted and sent. The tokens that a wire
-    /// format adds are published only for `OpenAI` Chat, so counts in other formats are estimates.
+    /// Returns this model with another wire format, in which it is counted and sent. Only `OpenAI` has
+    /// published the tokens that its format (Chat) adds, and `Plain` adds none, so counts in other formats
+    /// are estimates.
     #[must_use]
     pub fn with_wire_format(self, wire_format: WireFormat) -> Self {
         let published = matches!(wire_format, WireFormat::OpenAiChat | WireFormat::Plain);

@@ -103,7 +103,7 @@ impl Price {
         let own = [Some(self.input), Some(self.output), self.cache_read, self.cache_write];
         let wrong = |price: &f64| !price.is_finite() || !(0.0..=1e9).contains(price);
         if let Some(wrong) = own.into_iter().chain(of_steps).flatten().find(wrong) {
-            return Some(format!("a price of {wrong}; expected US dollars a million tokens, 0 or more"));
+            return Some(format!("a price of {wrong}; expected US dollars per million tokens, 0 or more"));
         }
         let days = self.steps.iter().filter_map(|step| step.from.as_deref());
         if let Some(day) = days.into_iter().find(|day| !is_day(day)) {

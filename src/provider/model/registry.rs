@@ -224,7 +224,8 @@ impl Registry {
     ///
     /// Returns `ErrorKind::Config` for numbers that TOML cannot represent.
     pub fn to_toml(&self) -> Result<String, Error> {
-        toml::to_string(self).map_err(|error| Error::config("model", error, "numbers that TOML can hold"))
+        toml::to_string(self)
+            .map_err(|error| Error::config("model", error, "numbers that TOML can represent"))
     }
 
     /// Returns the error text if a name of the entry is already in use.

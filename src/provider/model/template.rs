@@ -98,7 +98,7 @@ impl ChatTemplate {
         let Some(source) = source else {
             return Err(fault(
                 &origin,
-                "no chat template; expected chat_template.jinja beside it, or `chat_template` in it",
+                "has no chat template; expected `chat_template` in it, or chat_template.jinja next to it",
             ));
         };
         let mut template = Self::new(&origin, &source);

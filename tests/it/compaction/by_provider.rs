@@ -168,7 +168,7 @@ fn unsupported_or_invalid_provider_compaction_changes_nothing() {
         turn.push(Message::tool(&*id, "line ".repeat(50)));
     }
     let error = job(&opus, &turn).on_demand().unwrap_err().to_string();
-    assert!(error.contains("`m0`") || error.contains("begin a turn"), "{error}");
+    assert!(error.contains("`m0`") || error.contains("the beginning of a turn"), "{error}");
     // The conversation was compacted in the meantime.
     let (first, second) = (job(&opus, &log), job(&opus, &log));
     let made = || ProviderSummary::from_json("anthropic", &response()).unwrap();

@@ -127,7 +127,7 @@ fn state_reports_nothing_to_archive() {
     // A request by an agent reports the same state.
     let asked = manager.compactor().compact_for_agent(&mut log, &[], limits(2_100), None).unwrap();
     assert_eq!(asked, CompactionOutcome::Blocked(nothing));
-    assert_eq!(BlockedBy::NothingToArchive.text(), "every active message has to stay");
+    assert_eq!(BlockedBy::NothingToArchive.text(), "every active message must be kept");
     // One answered exchange: a summary could replace it, but a sliding window has nothing to drop.
     let sliding = bytes(config(|config| {
         config.compaction.min_messages = 1;
@@ -184,14 +184,15 @@ fn useless_compaction_changes_nothing_and_stops_retries() {
     let unchanged = |log: &Conversation| assert_eq!(ids(log), range(0, 41));
     let job = manager.compactor().due(&request(&log)).unwrap().unwrap();
     for (answer, why) in [
-        ("", "the answer holds nothing"),
-        (" \n\t", "the answer holds nothing"),
-        ("<think>hm</think>  ", "the answer holds nothing"),
+        ("", "expected a summary, found nothing"),
+        (" \n\t", "expected a summary, found nothing"),
+        ("<think>hm</think>  ", "expected a summary, found nothing"),
         ("<tool_call>{\"name\":\"x\"}</tool_call>", "a tool call"),
-        (&*"long ".repeat(2_000), "make it shorter"),
+        (&*"long ".repeat(2_000), "expected a shorter summary"),
     ] {
         let error = manager.compactor().apply_summary(&mut log, &job, answer).unwrap_err();
-        let kind = if why == "make it shorter" { ErrorKind::NotSmaller } else { ErrorKind::NoSummary };
+        let kind =
+            if why == "expected a shorter summary" { ErrorKind::NotSmaller } else { ErrorKind::NoSummary };
         assert_eq!(error.kind(), kind);
         assert!(error.to_string().contains(why), "{error}");
         unchanged(&log);

@@ -209,6 +209,6 @@ fn settings_that_name_no_tool_are_refused() {
     let wrong = r#"{"version":1,"entry":{"event":{"prompt_settings":{"tools":[0,4294967295]}}}}"#;
     let error = log.apply_event(entry(wrong)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
-    assert!(error.to_string().contains("names tool 4294967295 of 1"), "{error}");
+    assert!(error.to_string().contains("refers to tool 4294967295 of 1"), "{error}");
     assert_eq!(log, before);
 }

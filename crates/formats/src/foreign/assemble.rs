@@ -50,7 +50,7 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
     ignored.extend(open_calls::note_on_results(reader.log.messages()));
     if reader.log.messages().iter().all(Message::is_empty) && reader.log.system().is_empty() {
         let left = ignored.first().map(|note| format!(" ({note})")).unwrap_or_default();
-        let detail = format!("holds no message that says anything{left}; expected at least one");
+        let detail = format!("contains no message with content{left}; expected at least one");
         return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
     }
     let mut session = Session::from(reader.log);

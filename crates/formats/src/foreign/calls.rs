@@ -71,7 +71,7 @@ fn is_same(said: &Call, other: &Call) -> bool {
 fn join(said: &mut Call, other: Call) -> Result<(), String> {
     if said.name != other.name {
         return Err(format!(
-            "is a call of `{}` and, elsewhere in its message, of `{}`",
+            "calls `{}`, but its copy in the same message calls `{}`",
             other.name, said.name
         ));
     }
@@ -79,7 +79,7 @@ fn join(said: &mut Call, other: Call) -> Result<(), String> {
     if is_empty(&said.arguments) {
         said.arguments = other.arguments;
     } else if !is_empty(&other.arguments) && !is_equal(&said.arguments, &other.arguments) {
-        return Err("has other arguments elsewhere in its message".into());
+        return Err("has arguments that differ from those of its copy in the same message".into());
     }
     said.id = said.id.take().or(other.id);
     said.signature = said.signature.take().or(other.signature);

@@ -63,7 +63,7 @@ fn branch<'a>(all: Vec<Node<'a>>, leaf: Option<&str>) -> Result<Vec<Node<'a>>, F
     let by_id: BTreeMap<&str, usize> =
         names.iter().enumerate().filter_map(|(at, (id, _))| Some((id.as_deref()?, at))).collect();
     let find = |id: &str| {
-        let detail = format!("has no message `{}`, which is named", plain::short(id));
+        let detail = format!("has no message `{}`, although another message refers to it", plain::short(id));
         by_id.get(id).copied().ok_or_else(|| Fault { path: "chat_messages".into(), detail })
     };
     // The export of an account names no leaf. The last message is the newest.
@@ -95,7 +95,7 @@ impl Chat {
         let role = match &*sender.text()? {
             "human" | "user" => Role::User,
             "assistant" => Role::Assistant,
-            _ => return Err(sender.fault("is no sender of Claude.ai; expected human or assistant")),
+            _ => return Err(sender.unknown("is not a sender of Claude.ai; expected human or assistant")),
         };
         let mut pieces = Vec::new();
         for node in fields.get("attachments").map(|all| all.list()).transpose()?.unwrap_or_default() {
@@ -159,7 +159,7 @@ impl Chat {
                 self.aside.count(aside);
                 None
             }
-            _ => return Err(kind.fault("is no block of Claude.ai that is known")),
+            _ => return Err(kind.unknown("is not a known block of Claude.ai")),
         };
         fields.finish(reading)?;
         Ok(piece)
@@ -167,7 +167,8 @@ impl Chat {
 
     fn notes(&self, reading: &mut Reading) {
         reading.note_count(self.files, "file is not in the export", "files are not in the export");
-        let aside = self.aside.note("block holds nothing said", "blocks hold nothing said");
+        let aside =
+            self.aside.note("block has no content for the model", "blocks have no content for the model");
         reading.notes.extend(aside);
     }
 }
@@ -223,9 +224,9 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
                 fields.ignore(&["source"]);
                 part
             }
-            _ => return Err(node.fault("is no image that is known")),
+            _ => return Err(node.fault("is not a known image")),
         },
-        _ => return Err(kind.fault("is not known in a result of Claude.ai")),
+        _ => return Err(kind.fault("is not known content of a result of Claude.ai")),
     };
     fields.finish(reading)?;
     Ok(part)

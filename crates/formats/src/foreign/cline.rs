@@ -63,13 +63,13 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     };
     reading.note_count(
         total - kept.len(),
-        "message that Cline took out to make room is left out",
-        "messages that Cline took out to make room are left out",
+        "message removed by Cline for lack of space is left out",
+        "messages removed by Cline for lack of space are left out",
     );
     // A bare list has no range, so messages that Cline removed cannot be recognized.
     if node.is_list() {
-        let hint = "a task's list names messages that Cline no longer sends";
-        reading.note(format!("{hint} ({RANGE}); this file does not: all of its messages are read"));
+        let hint = "the list of a task identifies the messages that Cline no longer sends";
+        reading.note(format!("{hint} ({RANGE}); this file does not, and all of its messages are read"));
     }
     talk.model = kept.iter().rev().find_map(model);
     let mut messages = Task::new(&kept, kept.len() == total);

@@ -102,7 +102,7 @@ fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Res
         reading.note("earlier messages are not in the request: Cohere keeps them (`conversation_id`)");
     }
     if fields.get("connectors").is_some_and(|connectors| connectors.json() != "[]") {
-        reading.note("what the connectors find is not in the request");
+        reading.note("the results of the connectors are not in the request");
     }
     let tools = fields.get("tools").map(|tools| tools.list()).transpose()?.unwrap_or_default();
     talk.tools = reading.each(tools, tool)?;
@@ -167,7 +167,7 @@ fn turn(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Vec<E
         "CHATBOT" => Role::Assistant,
         "SYSTEM" => Role::System,
         "TOOL" => Role::Tool,
-        _ => return Err(kind.fault("is no role of Cohere; expected USER, CHATBOT, SYSTEM or TOOL")),
+        _ => return Err(kind.unknown("is not a role of Cohere; expected USER, CHATBOT, SYSTEM or TOOL")),
     };
     let mut pieces = Vec::new();
     let text = fields.first(&["message", "text"]).map(|text| text.text()).transpose()?.unwrap_or_default();

@@ -33,10 +33,11 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     // An approval repeats its call, so the ids of all calls are collected first.
     let mut calls = Calls::find(&messages);
     let entries = reading.each(messages, |node, reading| message(node, &mut calls, reading))?;
-    if calls.errors > 0 {
-        let what = if calls.errors == 1 { "error is" } else { "errors are" };
-        reading.note(format!("{} {what} left out: the model did not say that", calls.errors));
-    }
+    reading.note_count(
+        calls.errors,
+        "error is left out: it is not from the model",
+        "errors are left out: they are not from the model",
+    );
     talk.steps = entries.into_iter().flatten().map(Step::Entry).collect();
     Ok(talk)
 }
@@ -90,15 +91,19 @@ fn stored<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Node<'a>, Fault>
             state.is_object().then(|| state.object()).transpose()?.and_then(|state| state.get("messages"));
         match found {
             Some(found) if messages.is_none() => messages = Some(found),
-            Some(found) => return Err(found.fault("are more messages; expected those of one provider")),
+            Some(found) => {
+                return Err(
+                    found.fault("is a second array of messages; expected the messages of one provider")
+                );
+            }
             None if crate::scan::find_any(state.json()).is_some() => {
                 let name = context_window::text::plain::short(name);
-                reading.note(format!("the state of `{name}` is left out: it is no message"));
+                reading.note(format!("the state of `{name}` is left out: it is not a message"));
             }
             None => {}
         }
     }
-    messages.ok_or_else(|| node.fault("holds no messages: their service may keep them"))
+    messages.ok_or_else(|| node.fault("contains no messages; their service may keep them"))
 }
 
 /// The ids of all calls and results in a file, so that approvals do not repeat them.
@@ -106,7 +111,7 @@ fn stored<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Node<'a>, Fault>
 struct Calls {
     made: BTreeSet<String>,
     answered: BTreeSet<String>,
-    errors: u64,
+    errors: usize,
 }
 
 impl Calls {
@@ -169,7 +174,7 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "tool" => Role::Tool,
-        _ => return Err(found.fault("is no role of Microsoft.Extensions.AI")),
+        _ => return Err(found.unknown("is not a role of Microsoft.Extensions.AI")),
     })
 }
 
@@ -185,10 +190,8 @@ fn content(node: &Node<'_>, calls: &mut Calls, reading: &mut Reading) -> Result<
             let sealed = fields.first(&["protectedData", "ProtectedData", "protected_data"]).is_some();
             let piece = thought(&fields)?;
             if sealed && piece.is_none() {
-                reading.note(format!(
-                    "{}: a sealed thought is left out: its provider is not known",
-                    node.path()
-                ));
+                reading
+                    .note(format!("{}: signed reasoning is left out: its provider is unknown", node.path()));
             }
             piece
         }
@@ -231,7 +234,7 @@ fn part(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
                 .transpose()?;
             let (told, source) = Source::from_text(uri.text()?);
             if matches!(&source, Source::Data(_)) && told.is_none() {
-                return Err(uri.fault("is no address; expected one, or a data URL"));
+                return Err(uri.fault("is not an address; expected an address or a data URL"));
             }
             media::part(&uri, &own.or(told).unwrap_or_default(), source, name)
         }
@@ -251,7 +254,7 @@ fn part(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
                 .ok_or_else(|| node.fault("has no `fileId`"))?;
             media::stored(&id, "openai", &id.text()?, false)
         }
-        _ => Err(node.fault("is no content of Microsoft.Extensions.AI that is known")),
+        _ => Err(node.fault("is not known content of Microsoft.Extensions.AI")),
     }
 }
 
@@ -311,7 +314,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
             parts.iter().map(|part| if let Part::Text(text) = part { text.as_str() } else { "" }).collect();
         let bare = |text: &str| text.split_whitespace().collect::<String>();
         if !bare(&said).contains(&bare(&whole.text()?)) {
-            return Err(items.fault("do not say what `result` says"));
+            return Err(items.fault("do not contain the text of `result`"));
         }
     }
     // The model sees the exception, so it is added unless the text contains it.

@@ -115,7 +115,7 @@ impl Goose {
         let role = match &*role.text()? {
             "user" => Role::User,
             "assistant" => Role::Assistant,
-            _ => return Err(role.fault("is no role of goose; expected user or assistant")),
+            _ => return Err(role.unknown("is not a role of goose; expected user or assistant")),
         };
         let id = fields.name("id")?;
         let content = fields.need("content")?.list()?;
@@ -130,7 +130,8 @@ impl Goose {
         let fields = node.object()?;
         let kind = fields.need("type")?;
         let piece = match &*kind.text()? {
-            "text" | "image" => self.mcp(node, reading)?.map(Piece::Part),
+            // `mcp` checks all keys itself.
+            "text" | "image" => return Ok(self.mcp(node, reading)?.map(Piece::Part)),
             "thinking" => {
                 let thought = fields.need("thinking")?.text()?;
                 let signature = fields.text("signature")?.filter(|signature| !signature.is_empty());
@@ -156,12 +157,9 @@ impl Goose {
                 self.aside.count(aside);
                 return Ok(None);
             }
-            _ => return Err(kind.fault("is no content of goose that is known")),
+            _ => return Err(kind.unknown("is not known content of goose")),
         };
-        // `mcp` has checked the keys of a part already.
-        if !matches!(piece, Some(Piece::Part(_))) {
-            fields.finish(reading)?;
-        }
+        fields.finish(reading)?;
         Ok(piece)
     }
 
@@ -188,7 +186,7 @@ impl Goose {
                 self.broken.extend(id);
                 Ok(None)
             }
-            _ => Err(outcome.need("status")?.fault("is no status of goose; expected success or error")),
+            _ => Err(outcome.need("status")?.unknown("is not a status of goose; expected success or error")),
         }
     }
 
@@ -224,7 +222,7 @@ impl Goose {
             _ => {
                 return Err(outcome
                     .need("status")?
-                    .fault("is no status of goose; expected success or error"));
+                    .unknown("is not a status of goose; expected success or error"));
             }
         };
         outcome.finish(reading)?;
@@ -264,9 +262,7 @@ impl Goose {
                 Part::Text(format!("{name} {}", fields.need("uri")?.text()?).trim().to_owned())
             }
             _ => {
-                return Err(
-                    kind.fault("is no content that is known; expected a text, an image or a resource")
-                );
+                return Err(kind.unknown("is not known content; expected a text, an image or a resource"));
             }
         };
         fields.finish(reading)?;
@@ -281,8 +277,8 @@ impl Goose {
         );
         reading.note_count(
             self.hidden_parts,
-            "part is for the user's eyes alone: it is left out",
-            "parts are for the user's eyes alone: they are left out",
+            "part is only for the user: it is left out",
+            "parts are only for the user: they are left out",
         );
         reading.note_count(
             self.broken.len(),

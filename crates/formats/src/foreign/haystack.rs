@@ -74,10 +74,13 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     for key in fields.names().filter(|key| *key != "messages") {
         let value = fields.peek(key).map(Node::json).unwrap_or_default();
         if scan::holds_messages(value) || scan::find_call(value).is_some() {
-            reading
-                .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;
+            reading.leave(
+                node.fault(format!(
+                    "has messages under `{key}` too; expected messages only under `messages`"
+                )),
+            )?;
         } else if scan::find_any(value).is_some() {
-            reading.note(format!("`{key}` of the state is left out: it is no message"));
+            reading.note(format!("`{key}` of the state is left out: it is not a message"));
         }
     }
     Ok(list)
@@ -144,7 +147,7 @@ impl History {
                     () if own.has("reasoning_text") => "reasoning",
                     () if own.has("base64_image") => "image",
                     () if own.has("base64_data") => "file",
-                    () => return Err(node.fault("is no part of Haystack that is known")),
+                    () => return Err(node.fault("is not a known part of Haystack")),
                 };
                 (kind, own)
             }
@@ -192,7 +195,7 @@ impl History {
         let made = made.map(|at| self.open.remove(at));
         // A result without a known call must not answer another call of the same tool.
         let id = origin.name("id")?.or(made).or_else(|| Some(format!("call_of_{name}")));
-        let again = origin.node().fault("is another call than the one of its id");
+        let again = origin.node().fault("differs from the tool call with the same id");
         self.origins.extend(id.clone().map(|id| (id, call, again)));
         origin.finish(reading)?;
         let result = fields.need("result")?;
@@ -213,7 +216,7 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "tool" | "function" => Role::Tool,
-        _ => return Err(role.fault("is no role of Haystack")),
+        _ => return Err(role.unknown("is not a role of Haystack")),
     })
 }
 
@@ -240,7 +243,7 @@ fn file(fields: &Fields<'_>, kind: &str) -> Result<Piece, Fault> {
         fields.first(&["base64_image", "base64_data"]).ok_or_else(|| fields.node().fault("has no data"))?;
     let text = data.text()?;
     if text.contains(' ') {
-        return Err(data.fault("is no base64: a trace tells the size of a file, not what is in it"));
+        return Err(data.fault("is not base64: a trace contains the size of a file, but not its data"));
     }
     let media_type = fields.text("mime_type")?;
     let media_type = media_type.unwrap_or_else(|| match kind {

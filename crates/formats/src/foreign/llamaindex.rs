@@ -77,7 +77,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
         let mut keys = lists.names();
         return match (keys.next().and_then(|key| lists.peek(key)), keys.next()) {
             (Some(list), None) => list.list(),
-            _ => Err(store.fault("holds several conversations; choose one by its key")),
+            _ => Err(store.fault("contains several conversations; choose one by its key")),
         };
     }
     let fields = node.object()?;
@@ -105,7 +105,7 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
         let texts: Vec<&str> = pieces.iter().filter_map(text_of).collect();
         match blocks.is_some_and(|blocks| !blocks.is_empty()) {
             true if texts.join("\n") != content => {
-                return Err(node.fault("has a `content` that its `blocks` do not say"));
+                return Err(node.fault("has a `content` that differs from its `blocks`"));
             }
             true => {}
             false => pieces.push(Piece::text(content)),
@@ -164,7 +164,7 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
         "user" => Role::User,
         "assistant" | "chatbot" | "model" => Role::Assistant,
         "tool" | "function" => Role::Tool,
-        _ => return Err(role.fault("is no role of LlamaIndex")),
+        _ => return Err(role.unknown("is not a role of LlamaIndex")),
     })
 }
 
@@ -208,7 +208,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
             fields.ignore_all();
             None
         }
-        _ => return Err(kind.fault("is no block of LlamaIndex that is known")),
+        _ => return Err(kind.unknown("is not a known block of LlamaIndex")),
     };
     fields.finish(reading)?;
     Ok(piece.into_iter().collect())

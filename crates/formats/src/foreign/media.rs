@@ -44,7 +44,7 @@ pub(crate) fn bytes(node: &Node<'_>) -> Result<String, Fault> {
         return if text.as_bytes().iter().all(is_base64) {
             Ok(text)
         } else {
-            Err(node.fault("is no base64; expected bytes as base64 or as numbers"))
+            Err(node.fault("is not base64; expected bytes as base64 or as numbers"))
         };
     }
     let value: serde_json::Value = serde_json::from_str(node.json()).map_err(|_| node.expected("bytes"))?;
@@ -106,7 +106,7 @@ pub(crate) fn part(
         // Every provider accepts text, so a text file is sent as a text part.
         ("text", Source::Data(data)) => {
             let text = decoded(&data).and_then(|bytes| String::from_utf8(bytes).ok());
-            text.map(Part::Text).ok_or_else(|| node.fault("is a file of text that is no UTF-8"))
+            text.map(Part::Text).ok_or_else(|| node.fault("is a text file that is not UTF-8"))
         }
         ("audio", Source::Data(data)) if matches!(sound(media_type), "wav" | "mp3") => {
             let sound = json!({ "data": data, "format": sound(media_type) });
@@ -130,7 +130,7 @@ pub(crate) fn part(
         (_, Source::Url(url)) if !media_type.is_empty() => {
             opaque(WireFormat::Gemini, json!({ "fileData": { "mimeType": media_type, "fileUri": url } }))
         }
-        (_, Source::Url(_)) => Err(node.fault("is a file of an unknown kind; expected its media type")),
+        (_, Source::Url(_)) => Err(node.fault("is a file of an unknown type; expected its media type")),
     }
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn stored(node: &Node<'_>, provider: &str, id: &str, is_image: bool) 
         "openai" | "azure" => (WireFormat::OpenAiChat, json!({ "type": "file", "file": { "file_id": id } })),
         other => {
             let other = context_window::text::plain::short(other);
-            return Err(node.fault(format!("is a file that `{other}` keeps; no request can name it")));
+            return Err(node.fault(format!("is a file stored by `{other}`, to which no request can refer")));
         }
     };
     Ok(Part::Opaque { wire_format, json: json.to_string() })

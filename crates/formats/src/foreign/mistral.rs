@@ -53,11 +53,11 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         }
         fields.finish(reading)?;
     }
-    if hosted > 0 {
-        let what =
-            if hosted == 1 { "run of a tool of Mistral's is" } else { "runs of tools of Mistral's are" };
-        reading.note(format!("{} {what} left out: it sends none back", plain::grouped(hosted)));
-    }
+    reading.note_count(
+        hosted,
+        "run of a built-in tool of Mistral is left out: a client does not send it",
+        "runs of built-in tools of Mistral are left out: a client does not send them",
+    );
     Ok(talk)
 }
 
@@ -100,7 +100,7 @@ fn around(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result
 }
 
 /// Reads an entry. Returns `None` for the work of Mistral's own tools.
-fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Option<Entry>, Fault> {
+fn entry(node: &Node<'_>, hosted: &mut usize, reading: &mut Reading) -> Result<Option<Entry>, Fault> {
     let fields = node.object()?;
     fields.ignore(&[
         "object",
@@ -121,7 +121,7 @@ fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Opt
             let role = match &*role.text()? {
                 "user" => Role::User,
                 "assistant" => Role::Assistant,
-                _ => return Err(role.fault("is no role of an entry; expected user or assistant")),
+                _ => return Err(role.unknown("is not a role of an entry; expected user or assistant")),
             };
             (role, content(&fields.need("content")?, reading)?)
         }
@@ -144,7 +144,7 @@ fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Opt
             fields.ignore_all();
             return Ok(None);
         }
-        _ => return Err(kind.unwrap_or_else(|| node.clone()).fault("is no entry of Mistral that is known")),
+        _ => return Err(kind.unwrap_or_else(|| node.clone()).unknown("is not a known entry of Mistral")),
     };
     fields.finish(reading)?;
     Ok(Some(Entry::new(role, pieces).with_id(id)))
@@ -161,7 +161,7 @@ fn content(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> 
         }
         match usual_piece(node, reading)? {
             Some(piece) => Ok(Some(piece)),
-            None => Err(node.fault("is no chunk of an entry that is known")),
+            None => Err(node.fault("is not a known chunk of an entry")),
         }
     })?;
     Ok(pieces.into_iter().flatten().collect())

@@ -93,7 +93,7 @@ fn parts_of(node: &Node<'_>, pieces: Vec<Piece>) -> Result<Vec<Part>, Fault> {
     let part = |piece| match piece {
         Piece::Part(part) => Ok(part),
         Piece::Thought(_) | Piece::Call(_) | Piece::Answer(_) => {
-            Err(node.fault("is a result with a call, a result or a thought in it; expected texts or images"))
+            Err(node.fault("is a tool result with calls, results or reasoning; expected texts or images"))
         }
     };
     pieces.into_iter().map(part).collect()
@@ -187,12 +187,12 @@ pub(crate) fn session(
     // The errors of other readers do not matter if one reader succeeds.
     let mut read = read.into_iter();
     let Some((format, session)) = read.next() else {
-        let none = || place.fault("", "is of no known format");
+        let none = || place.fault("", "has no known format");
         return Err(first_error.unwrap_or_else(none));
     };
     if let Some((other, _)) = read.find(|(_, other)| !session.says_the_same(other)) {
         let detail = format!(
-            "fits {} and {}, which read it differently; say which one: --from {format} or --from {other}",
+            "fits {} and {}, which read it differently; choose one with --from {format} or --from {other}",
             format.title(),
             other.title()
         );
@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn never(node: &Node<'_>, _: &mut Reading) -> Result<Talk, Fault> {
-        Err(node.fault("is none of these"))
+        Err(node.fault("matches no format"))
     }
 
     /// Two formats that fit a file are an error only if they read it differently.
@@ -278,11 +278,11 @@ mod tests {
         let said = |session: Session| session.log.messages()[0].text().to_owned();
         assert_eq!(
             read(&[&goose, &roo], "[1]").unwrap_err().to_string(),
-            "talk.json:1: fits goose and Roo Code, which read it differently; say which one: --from goose or --from roo"
+            "talk.json:1: fits goose and Roo Code, which read it differently; choose one with --from goose or --from roo"
         );
         assert_eq!(said(read(&[&goose, &roo], "1").unwrap()), "1");
         assert_eq!(said(read(&[&cline, &goose], "[1]").unwrap()), "[1]");
         let error = read(&[&cline], "[1]").unwrap_err().to_string();
-        assert!(error.starts_with("talk.json:1: cline: is none of these (read as cline;"), "{error}");
+        assert!(error.starts_with("talk.json:1: cline: matches no format (read as cline;"), "{error}");
     }
 }

@@ -74,6 +74,11 @@ impl<'a> Node<'a> {
         Fault { path: self.path.clone(), detail: detail.into() }
     }
 
+    /// Creates the error for an unknown name. `detail` follows the name in the error.
+    pub(crate) fn unknown(&self, detail: &str) -> Fault {
+        self.fault(format!("`{}` {detail}", plain::short(&self.text_or_json())))
+    }
+
     /// Checks that the value is not nested too deeply, because its readers are recursive.
     pub(crate) fn check_depth(&self) -> Result<(), Fault> {
         const LONGEST: usize = 4_000;
@@ -89,9 +94,9 @@ impl<'a> Node<'a> {
     pub(crate) fn expected(&self, expected: &str) -> Fault {
         let found = match self.json.as_bytes().first() {
             Some(b'{') => "an object",
-            Some(b'[') => "a list",
-            Some(b'"') => "a text",
-            Some(b't' | b'f') => "true or false",
+            Some(b'[') => "an array",
+            Some(b'"') => "a string",
+            Some(b't' | b'f') => "a boolean",
             Some(b'n') => "null",
             _ => "a number",
         };
@@ -100,7 +105,7 @@ impl<'a> Node<'a> {
 
     /// Returns the value of a JSON string. Returns an error for any other value.
     pub(crate) fn text(&self) -> Result<String, Fault> {
-        serde_json::from_str(self.json).map_err(|_| self.expected("a text"))
+        serde_json::from_str(self.json).map_err(|_| self.expected("a string"))
     }
 
     /// Returns the value of a JSON string, or the JSON of any other value. Tools use both for arguments and
@@ -126,7 +131,8 @@ impl<'a> Node<'a> {
 
     /// Returns the elements of a list.
     pub(crate) fn list(&self) -> Result<Vec<Node<'a>>, Fault> {
-        let all: Vec<&'a RawValue> = serde_json::from_str(self.json).map_err(|_| self.expected("a list"))?;
+        let all: Vec<&'a RawValue> =
+            serde_json::from_str(self.json).map_err(|_| self.expected("an array"))?;
         let element =
             |(at, raw): (usize, &'a RawValue)| Node { json: raw.get(), path: format!("{}[{at}]", self.path) };
         Ok(all.into_iter().enumerate().map(element).collect())
@@ -140,7 +146,7 @@ impl<'a> Node<'a> {
         let all = self.list()?;
         match &all[..] {
             [one] => Ok(one.clone()),
-            all => Err(self.fault(format!("holds {} {of}; expected one", all.len()))),
+            all => Err(self.fault(format!("contains {} {of}; expected one", all.len()))),
         }
     }
 
@@ -291,7 +297,7 @@ impl<'a> Fields<'a> {
             if scan::is_metadata(&field.name, field.node.json) {
                 if scan::find_prose(field.node.json).is_some() {
                     let key = plain::short(&field.name);
-                    reading.note_once(&format!("keys `{key}` are not read; the first holds a text"));
+                    reading.note_once(&format!("keys `{key}` are not read; the first contains text"));
                 }
                 continue;
             }
@@ -300,7 +306,7 @@ impl<'a> Fields<'a> {
             // A misspelt key is an error even if its value has no text, since the value was meant to be read.
             let Some(found) = found.or(near.map(|_| "a value")) else { continue };
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            reading.leave(field.node.fault(format!("is not known and holds {found}{near}")))?;
+            reading.leave(field.node.fault(format!("is unknown and contains {found}{near}")))?;
         }
         Ok(())
     }
@@ -355,7 +361,7 @@ impl Reading {
         }
         self.left += 1;
         if self.left <= MOST_NOTES {
-            let path = if fault.path.is_empty() { "the whole" } else { &fault.path };
+            let path = if fault.path.is_empty() { "the whole file" } else { &fault.path };
             self.notes.push(format!("left out: {} {}", plain::short_path(path), fault.detail));
         }
         Ok(())
@@ -365,7 +371,7 @@ impl Reading {
     pub(crate) fn into_notes(mut self) -> Vec<String> {
         let more = self.left.saturating_sub(MOST_NOTES);
         if more > 0 {
-            self.notes.push(format!("left out: {} more values that are not known", plain::grouped(more)));
+            self.notes.push(format!("left out: {} more unknown values", plain::grouped(more)));
         }
         self.notes
     }

@@ -26,8 +26,8 @@ const REFUSALS: &[Refusal] = &[
                 })
                 || shape.has("chat_metadata") && shape.has("character_name")
         },
-        says: "is a chat of SillyTavern, which is not read: its prompt is made of the character's card too; \
-               save the request from the log of SillyTavern's server, or convert each message to \
+        says: "is a chat of SillyTavern, which is not read, because its prompt also includes the character \
+               card; save the request from the log of SillyTavern's server, or convert each message to \
                {\"role\", \"content\"}",
     },
     Refusal {
@@ -83,8 +83,8 @@ const REFUSALS: &[Refusal] = &[
                 // A single such line may occur in another log, so two are required.
                 || shape.messages.iter().filter(|line| is_entry(line)).nth(1).is_some()
         },
-        says: "is a session of Droid, which is not read; take `message` out of each line of the type \
-               `message`: those are messages of Anthropic",
+        says: "is a session of Droid, which is not read; extract `message` from each line of the type \
+               `message`: these are messages of Anthropic",
     },
     Refusal {
         fits: |shape| {
@@ -93,8 +93,8 @@ const REFUSALS: &[Refusal] = &[
                     && (line.get("ask").is_some() || line.get("say").is_some())
             })
         },
-        says: "is the screen's side of a task of Cline or Roo Code (ui_messages.json), which is not what the \
-               model is sent; take api_conversation_history.json from the same folder",
+        says: "is the screen record of a task of Cline or Roo Code (ui_messages.json), which is not sent to \
+               the model; use api_conversation_history.json from the same folder",
     },
     Refusal {
         fits: |shape| {
@@ -102,19 +102,19 @@ const REFUSALS: &[Refusal] = &[
                 task.get("task").is_some() && task.get("tokensIn").is_some() && task.get("role").is_none()
             }) || shape.has("task") && shape.has("tokensIn")
         },
-        says: "is a list of tasks of Cline or Roo Code, which holds no messages; take \
+        says: "is a list of tasks of Cline or Roo Code, which contains no messages; use \
                api_conversation_history.json from the folder of a task",
     },
     Refusal {
         fits: |shape| {
             shape.has("files_in_context") || shape.has("model_usage") && shape.has("environment_history")
         },
-        says: "is about a task of Cline (task_metadata.json) and holds no messages; take \
+        says: "is about a task of Cline (task_metadata.json) and contains no messages; use \
                api_conversation_history.json from the same folder",
     },
     Refusal {
         fits: |shape| shape.has("messages_path") && shape.has("session_id"),
-        says: "is about a session of Cline and holds no messages; take the file that `messages_path` names",
+        says: "is about a session of Cline and contains no messages; use the file specified by `messages_path`",
     },
     Refusal {
         fits: |shape| {
@@ -135,8 +135,8 @@ const REFUSALS: &[Refusal] = &[
             shape.any_has(&["sessionId", "messageId", "message"])
                 && any(shape, |line| line.get("message").is_some_and(Value::is_string))
         },
-        says: "is the list of inputs of Gemini CLI (logs.json), which holds no replies; take the session from \
-               its folder `chats`, or save one with /chat save",
+        says: "is the list of inputs of Gemini CLI (logs.json), which contains no replies; use the session \
+               from its folder `chats`, or save one with /chat save",
     },
     Refusal {
         fits: |shape| {
@@ -165,7 +165,7 @@ const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         fits: |shape| shape.has("linear_conversation"),
-        says: "is a shared page of ChatGPT, which is not read; take the conversation from the export of your \
+        says: "is a shared page of ChatGPT, which is not read; use the conversation from the export of your \
                data (conversations.json)",
     },
     Refusal {
@@ -173,8 +173,8 @@ const REFUSALS: &[Refusal] = &[
             any(shape, |project| project.get("prompt_template").is_some() && project.get("docs").is_some())
                 || shape.has("prompt_template") && shape.has("docs")
         },
-        says: "is the list of projects of Claude.ai, which holds no conversation; take conversations.json from \
-               the same export",
+        says: "is the list of projects of Claude.ai, which contains no conversation; use conversations.json \
+               from the same export",
     },
 ];
 

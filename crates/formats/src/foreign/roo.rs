@@ -41,13 +41,13 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let count = |fate: Fate| fates.iter().filter(|own| **own == fate).count();
     reading.note_count(
         count(Fate::Condensed),
-        "message that Roo Code condensed is left out: its summary stands for it",
-        "messages that Roo Code condensed are left out: their summary stands for them",
+        "message that Roo Code condensed is left out: its summary replaces it",
+        "messages that Roo Code condensed are left out: their summary replaces them",
     );
     reading.note_count(
         count(Fate::Truncated),
-        "message that Roo Code took out to make room is left out",
-        "messages that Roo Code took out to make room are left out",
+        "message removed by Roo Code for lack of space is left out",
+        "messages removed by Roo Code for lack of space are left out",
     );
     let total = all.len();
     let kept: Vec<Node<'_>> =

@@ -111,7 +111,7 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "tool" => Role::Tool,
-        _ => return Err(role.fault("is no role of Semantic Kernel")),
+        _ => return Err(role.unknown("is not a role of Semantic Kernel")),
     })
 }
 
@@ -143,7 +143,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
         }
         "function_call" | "FunctionCallContent" | "FunctionCallUpdateContent" => Some(Piece::Call(Call {
             id: fields.first(&["id", "Id", "CallId", "callId"]).map(|id| id.name()).transpose()?,
-            name: function(&fields)?.ok_or_else(|| node.fault("has no name of a function"))?,
+            name: function(&fields)?.ok_or_else(|| node.fault("has no function name"))?,
             arguments: arguments(fields.first(&["arguments", "Arguments"])),
             signature: None,
         })),
@@ -161,7 +161,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
             reading.note_once("annotations, which quote files, are left out");
             None
         }
-        _ => return Err(kind.fault("is no content of Semantic Kernel that is known")),
+        _ => return Err(kind.unknown("is not known content of Semantic Kernel")),
     };
     fields.finish(reading)?;
     Ok(piece)

@@ -189,7 +189,7 @@ pub(crate) fn usual_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Opti
                     let content = node.object()?.need("content")?.list()?;
                     reading.each(content, |inner, reading| match usual_piece(inner, reading)? {
                         Some(Piece::Part(part)) => Ok(part),
-                        _ => Err(inner.fault("is not known; expected a text or an image")),
+                        _ => Err(inner.fault("is unknown; expected a text or an image")),
                     })?
                 }
             };

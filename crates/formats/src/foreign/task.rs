@@ -131,7 +131,7 @@ fn entry(fields: &Fields<'_>, mut pieces: Vec<Piece>) -> Result<Entry, Fault> {
     let role = match &*role.text()? {
         "user" => Role::User,
         "assistant" => Role::Assistant,
-        _ => return Err(role.fault("is no role of a task; expected user or assistant")),
+        _ => return Err(role.unknown("is not a role of a task; expected user or assistant")),
     };
     Ok(Entry::new(role, pieces))
 }
@@ -216,7 +216,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
             fields.ignore_all();
             usual(Piece::Part(Part::Opaque { wire_format: WireFormat::Anthropic, json: node.compact() }))
         }
-        _ => return Err(kind.fault("is no block of a task that is known")),
+        _ => return Err(kind.unknown("is not a known block of a task")),
     };
     fields.finish(reading)?;
     Ok(Block { piece, is_usual, json })
@@ -240,7 +240,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<(Vec<Part>, bool
         is_usual &= block.is_usual;
         match block.piece {
             Some(Piece::Part(part)) => Ok(part),
-            _ => Err(node.fault("is not known in a result; expected a text or an image")),
+            _ => Err(node.fault("is not known content of a tool result; expected a text or an image")),
         }
     })?;
     Ok((parts, is_usual))

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 /// A tool call. Like the types below, it lists only the fields that are read; blocks of other types stay raw
 /// JSON.
 #[derive(Deserialize)]
-#[serde(expecting = "a call: an object with id and name")]
+#[serde(expecting = "a tool call: an object with id and name")]
 struct Call {
     id: Name,
     name: String,
@@ -40,7 +40,7 @@ impl IgnoredOr {
 }
 
 #[derive(Deserialize)]
-#[serde(expecting = "a result: an object with tool_use_id")]
+#[serde(expecting = "a tool result: an object with tool_use_id")]
 struct Answer {
     /// True for a failed call. SDKs write null for false.
     is_error: Option<IgnoredOr>,
@@ -50,14 +50,14 @@ struct Answer {
 }
 
 #[derive(Deserialize)]
-#[serde(expecting = "a thought: an object with thinking")]
+#[serde(expecting = "reasoning: an object with thinking")]
 struct Thinking {
     thinking: String,
     signature: Option<String>,
 }
 
 #[derive(Deserialize)]
-#[serde(expecting = "a thought: an object with data")]
+#[serde(expecting = "reasoning: an object with data")]
 struct Redacted {
     data: String,
 }

@@ -42,7 +42,7 @@ impl Sum {
         known.map_err(|_| (what(), size::too_many("it", size::VALUES_OF_A_TREE)))?;
         self.values += tally.values();
         if self.values > size::VALUES {
-            return Err((what(), size::too_many("with those before it, it", size::VALUES)));
+            return Err((what(), size::too_many("together with the earlier ones, it", size::VALUES)));
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl Sum {
             let most = grouped(size::OPAQUE_BYTES);
             return Err((
                 what(),
-                format!("with those before it, it takes more than {most} bytes; expected no more than that"),
+                format!("together with the earlier ones, it is larger than {most} bytes; expected no more"),
             ));
         }
         Ok(())

@@ -140,7 +140,8 @@ impl From<Known> for Block {
 impl Block {
     /// Checks that the block names the first message that stays.
     pub(crate) fn with_place(self) -> Result<Self, String> {
-        let hint = "it stands beside the messages and names no `first_active`, the first message that stays";
+        let hint =
+            "it is next to the messages and does not specify `first_active`, the first message that is kept";
         if self.first_active.is_some() { Ok(self) } else { Err(hint.to_owned()) }
     }
 
@@ -155,7 +156,7 @@ impl Block {
     /// the message after it. Returns an error if the block is incomplete or names a missing message. In that
     /// case the original messages stay (compaction blocks, C1).
     pub(crate) fn record(self, log: &Conversation, next: Option<&ItemId>) -> Result<Compaction, String> {
-        let makes_no_sense = || "it has no summary, and its kind says that it has one".to_owned();
+        let makes_no_sense = || "it has no summary, although its kind requires one".to_owned();
         if self.summary.is_none() && matches!(self.kind, CompactionKind::Summary | CompactionKind::Digest) {
             return Err(makes_no_sense());
         }
@@ -163,7 +164,7 @@ impl Block {
             None => Ok(None),
             Some(id) => log.position_of(id).map(Some).ok_or_else(|| {
                 format!(
-                    "it names `{}`, which is not before it",
+                    "it refers to `{}`, which does not come before it",
                     context_window::text::plain::short(id.as_str())
                 )
             }),
@@ -184,7 +185,7 @@ impl Block {
         record.timestamp = self.timestamp.map(Timestamp::into_text);
         if !log.would_archive(&record) {
             return Err(
-                "it archives nothing, parts a call from its result, or its head is no question".into()
+                "it archives nothing, separates a tool call from its result, or its `head` is not a user message".into()
             );
         }
         Ok(record)

@@ -29,7 +29,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     type Value = Content;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, null or a list of parts")
+        f.write_str("a string, null or an array of parts")
     }
 
     fn visit_unit<E>(self) -> Result<Content, E> {

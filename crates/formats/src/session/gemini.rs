@@ -168,7 +168,10 @@ pub(crate) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usiz
             Some("user" | "function") | None => Role::User,
             Some("system") => Role::System,
             Some(other) => {
-                return Err((Some(at), format!("role `{}`; expected user or model", plain::short(other))));
+                return Err((
+                    Some(at),
+                    format!("role `{}` is unknown; expected user or model", plain::short(other)),
+                ));
             }
         };
         let mut said = Said::new(role);
@@ -274,7 +277,9 @@ impl Said {
         let is_call = part.function_call.is_some() || part.function_response.is_some();
         // A part has one kind of content. Only a blank text next to a call may be dropped.
         if part.text.take_if(|_| is_call).is_some_and(|text| !text.trim().is_empty()) {
-            return Err("holds a text beside a call or a result; expected a part for each".into());
+            return Err(
+                "contains a text in addition to a tool call or tool result; expected a part for each".into(),
+            );
         }
         let kind = match part {
             WirePart { text, thought, thought_signature, .. }

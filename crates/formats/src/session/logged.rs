@@ -51,9 +51,8 @@ impl Logged {
             };
             // A text under another key than `text` would be lost without an error (lossless reading, J3).
             if !is_lenient && scan::find_missing(raw.get(), &texts).is_some() {
-                return Err(
-                    place.fault(key, "holds a text that is not read; expected a text, or parts with `text`")
-                );
+                return Err(place
+                    .fault(key, "contains text that is not read; expected a string, or parts with `text`"));
             }
             all.extend(texts);
         }

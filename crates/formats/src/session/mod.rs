@@ -147,7 +147,7 @@ impl Session {
             if let Some(name) = name.filter(|name| !BUILT_IN_TOKENIZERS.contains(name)) {
                 let (name, known) = (plain::short(name), BUILT_IN_TOKENIZERS.join(", "));
                 let detail = format!(
-                    "`{name}` is no built-in tokenizer, and a session file may name no file; expected one of {known}"
+                    "`{name}` is not a built-in tokenizer, and a session file must not specify a file; expected one of {known}"
                 );
                 return Err(Error::input(key, detail));
             }

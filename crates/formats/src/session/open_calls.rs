@@ -121,9 +121,9 @@ impl OpenCalls {
         let guessed = context_window::text::plain::grouped(self.guessed);
         match self.guessed {
             0 => None,
-            1 => Some("1 result bears no id and no name: it is taken for that of the next call".into()),
+            1 => Some("1 tool result has no id and no name: it is assigned to the next tool call".into()),
             _ => Some(format!(
-                "{guessed} results bear no id and no name: they are taken for those of the calls in their order"
+                "{guessed} tool results have no id and no name: they are assigned to the tool calls in order"
             )),
         }
     }
@@ -146,10 +146,10 @@ pub(crate) fn note_on_results(messages: &[Message]) -> Option<String> {
     }
     match lone {
         0 => None,
-        1 => Some("1 result stands in the file without its call: no provider takes it so".into()),
+        1 => Some("1 tool result has no tool call in the file: providers reject it".into()),
         lone => {
             let lone = context_window::text::plain::grouped(lone);
-            Some(format!("{lone} results stand in the file without their calls: no provider takes them so"))
+            Some(format!("{lone} tool results have no tool call in the file: providers reject them"))
         }
     }
 }

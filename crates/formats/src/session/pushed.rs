@@ -40,7 +40,7 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
     let (json, _) = surrogates::mended(json);
     let reader = read::pushed(&json, place, wire_format, log)?;
     if reader.compactions > 0 {
-        let detail = "hold a compaction, which belongs to a session file; expected messages";
+        let detail = "contain a compaction, which only a session file may contain; expected messages";
         return Err(Error::input(MESSAGES, detail));
     }
     let read = reader.log;

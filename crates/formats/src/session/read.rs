@@ -212,17 +212,18 @@ fn unread_keys(reader: &mut Reader<'_>, keys: Vec<(String, &RawValue)>) -> Resul
         let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
         let is_of_prompt = meant.is_some_and(|meant| OF_PROMPT.contains(&meant));
         let held = if is_of_prompt && scan::find_prose(value.get()).is_some_and(|found| is_lost(&found)) {
-            Some("a text")
+            Some("text")
         } else {
             scan::holds_messages(value.get()).then_some("messages")
         };
         if let Some(held) = held {
-            reader.leave(&key, &format!("is not read and holds {held}{hint} (--lenient leaves it out)"))?;
+            reader
+                .leave(&key, &format!("is not read and contains {held}{hint} (--lenient leaves it out)"))?;
         } else if meant.is_none()
             && scan::find_part_or_prose(value.get()).is_some_and(|found| is_lost(&found))
         {
             let key = plain::short(&key);
-            reader.ignored.push(format!("the session's key `{key}` is not read; it holds a text"));
+            reader.ignored.push(format!("the session's key `{key}` is not read; it contains text"));
         }
         unread.push(key);
     }
@@ -238,11 +239,11 @@ fn has_text(log: &Conversation, found: &scan::Found) -> bool {
 /// Returns the error for a session that would give an empty prompt.
 fn nothing_said(place: Place<'_>, log: &Conversation, is_message: bool, unread: &[String]) -> Error {
     let detail = if !log.messages().is_empty() {
-        "holds messages that say nothing; expected a text, a call or a result in one of them"
+        "contains only messages without content; expected a text, a tool call or a tool result in one of them"
     } else if is_message {
         "looks like one message; expected a session: an object with `messages`, or an array of them"
     } else {
-        "is an empty session; expected messages, system, rag or query (pins alone make no prompt)"
+        "is an empty session; expected messages, system, rag or query (pins alone are not a prompt)"
     };
     let near = unread.iter().find_map(|key| Some((key, meant(key)?)));
     let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
@@ -308,7 +309,7 @@ fn one_conversation(reader: &mut Reader<'_>, messages: &[wire::Message]) -> Resu
         match first {
             None => first = Some((name, value)),
             Some((own, other)) if own == name && other != value => {
-                let detail = "is of another conversation than the messages before; expected one: split them by this key";
+                let detail = "belongs to another conversation than the earlier messages; expected one conversation: split the file by this key";
                 return reader.leave(&format!("messages[{at}].{name}"), detail);
             }
             Some(_) => {}

@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
             if self.log.has_note(&id) {
                 // As in a conversation, a note pinned again replaces the first one (ids, O5).
                 self.ignored.push(format!(
-                    "note `{}` is pinned twice: the last one counts",
+                    "note `{}` is pinned twice: the last one is used",
                     plain::short(id.as_str())
                 ));
             }
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         let documents = wire.documents.take().unwrap_or_default();
         let asks = wire.role == wire::Role::User;
         if !documents.is_empty() && !asks {
-            return Err(self.place.fault("documents", "belong to a message of the role user"));
+            return Err(self.place.fault("documents", "are allowed only in a user message"));
         }
         for message in self.neutral(position, wire)? {
             let id = self.log.push(message);
@@ -177,9 +177,10 @@ impl<'a> Reader<'a> {
             // The user message is the last one pushed, because its tool results come first.
             let question = self.log.message_id(self.log.turns().messages() - 1);
             if self.log.messages().last().is_none_or(|last| last.role() != Role::User) {
-                return Err(self
-                    .place
-                    .fault("documents", "belong to a question, and this message holds results only"));
+                return Err(self.place.fault(
+                    "documents",
+                    "are allowed only in a user message, but this message contains only tool results",
+                ));
             }
             self.log.remember_documents(question, self.retrieved.iter().map(sent))?;
         }
@@ -358,7 +359,7 @@ impl<'a> Reader<'a> {
             for (key, found) in lost {
                 let key = format!("{message}.tool_calls[{at}].function.{}", key.name);
                 let hint = "did you mean `arguments`? (--lenient leaves it out)";
-                self.leave(&key, &format!("is not known and holds {}; {hint}", found.name))?;
+                self.leave(&key, &format!("is unknown and contains {}; {hint}", found.name))?;
             }
         }
         Ok(())
@@ -441,10 +442,11 @@ fn known(piece: anthropic::Piece, raw: &RawValue) -> Result<anthropic::Piece, St
     let kind: Option<String> =
         serde_json::from_str(raw.get()).ok().and_then(|part: wire::PartType| part.kind);
     let Some(found) = unread_keys::foreign_part(raw.get(), kind.as_deref()) else { return Ok(piece) };
-    let kind = kind.map_or("has no `type`".to_owned(), |kind| {
-        format!("is of the unknown type `{}`", plain::short(&kind))
-    });
-    Err(format!("{kind} and holds {found}; expected a part of a request body (--lenient sends it as it is)"))
+    let kind = kind
+        .map_or("has no `type`".to_owned(), |kind| format!("has the unknown type `{}`", plain::short(&kind)));
+    Err(format!(
+        "{kind} and contains {found}; expected a part of a request body (--lenient sends it unchanged)"
+    ))
 }
 
 pub(crate) fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Piece, String> {
@@ -454,7 +456,7 @@ pub(crate) fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Pi
         return Ok(anthropic::Piece::Part(Part::Text(text)));
     }
     let kind: wire::PartType =
-        serde_json::from_str(json).map_err(|_| "expected a part: a text or an object".to_owned())?;
+        serde_json::from_str(json).map_err(|_| "expected a part: a string or an object".to_owned())?;
     if let Some(reasoning) = dialects::thought(json, unknown) {
         return Ok(anthropic::Piece::Reasoning(reasoning));
     }

@@ -39,20 +39,19 @@ pub(super) fn messages(turns: &[Box<RawValue>], is_lenient: bool) -> Result<Hear
     for (at, raw) in turns.iter().enumerate() {
         let turn: Turn =
             serde_json::from_str(raw.get()).map_err(|error| (Some(at), plain::without_place(&error)))?;
-        let expected = || (Some(at), "has no value; expected a text".to_owned());
+        let expected = || (Some(at), "has no value; expected a string".to_owned());
         let text = turn.value.ok_or_else(expected)?;
         let is_blank = text.trim().is_empty();
         // A blank turn of an unknown speaker loses nothing, so it is only counted.
         if !read.turn(at, &turn.from, text) && !is_lenient && !is_blank {
             let from = plain::short(&turn.from);
-            let detail = format!("comes from `{from}`, who is not known (--lenient leaves it out)");
+            let detail = format!("has the unknown speaker `{from}` (--lenient leaves it out)");
             return Err((Some(at), detail));
         }
     }
-    let note = read.unread.note(
-        "turn is not read, its speaker is not known",
-        "turns are not read, their speakers are not known",
-    );
+    let note = read
+        .unread
+        .note("turn is not read: its speaker is unknown", "turns are not read: their speakers are unknown");
     Ok((read.messages, note.into_iter().collect()))
 }
 

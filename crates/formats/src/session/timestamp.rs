@@ -22,7 +22,7 @@ impl From<String> for Timestamp {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "expected a time: a text, or {\"secs_since_epoch\", \"nanos_since_epoch\"} with fewer than 1,000,000,000 nanoseconds"
+    expecting = "expected a time: a string, or {\"secs_since_epoch\", \"nanos_since_epoch\"} with fewer than 1,000,000,000 nanoseconds"
 )]
 enum Wire {
     Text(String),

@@ -62,7 +62,7 @@ impl UnreadKeys {
                 if nth < MOST_KEYS && name.len() <= LONGEST { self.meant(name, message) } else { None };
             if let Some(found) = found(message, name, json, meant, log_keys) {
                 let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-                let detail = format!("is not known and holds {found}{hint} (--lenient leaves it out)");
+                let detail = format!("is unknown and contains {found}{hint} (--lenient leaves it out)");
                 lost.push(Lost { key: name.to_owned(), detail });
             } else if meant.is_some() || is_own_text(message, name, json, log_keys) {
                 self.note_key(at, message, name, meant);
@@ -108,7 +108,7 @@ impl UnreadKeys {
                 Some(meant) => {
                     format!("the key `{key}` of {first}{others} is not read; did you mean `{meant}`?")
                 }
-                None => format!("the key `{key}` of {first}{others} is not read; it holds a text"),
+                None => format!("the key `{key}` of {first}{others} is not read; it contains text"),
             }
         };
         self.met.iter().map(note).chain(more)
@@ -138,7 +138,7 @@ fn found(
     }
     if let Some(meant) = meant.filter(|meant| !SETTINGS.contains(meant)) {
         // Under a misspelt name, any value is content.
-        return Some(if meant == "content" { "a text" } else { "a value" }).filter(|_| {
+        return Some(if meant == "content" { "text" } else { "a value" }).filter(|_| {
             serde_json::from_str(json)
                 .map_or(true, |text: String| !is_said(message, &scan::Found::text(text)))
         });

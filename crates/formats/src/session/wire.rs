@@ -91,7 +91,7 @@ pub(crate) struct Own {
 
 /// An id: a string, or a number that is read as its text.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected an id: a text or a number")]
+#[serde(untagged, expecting = "expected an id: a string or a number")]
 pub(crate) enum Name {
     Text(String),
     Number(serde_json::Number),
@@ -131,7 +131,7 @@ impl TryFrom<Name> for Id {
     fn try_from(name: Name) -> Result<Self, &'static str> {
         match name {
             // Items with an empty id would be indistinguishable, so it is refused.
-            Name::Text(text) if text.is_empty() => Err("expected an id that is not empty, or none"),
+            Name::Text(text) if text.is_empty() => Err("expected an id that is not empty, or no id"),
             name => Ok(Self(name)),
         }
     }
@@ -150,14 +150,14 @@ impl fmt::Display for Id {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a text, or a list of {\"id\", \"text\"}")]
+#[serde(untagged, expecting = "expected a string, or an array of {\"id\", \"text\"}")]
 pub(crate) enum System {
     One(String),
     Many(Vec<Text>),
 }
 
 #[derive(Deserialize)]
-#[serde(expecting = "an object with a text")]
+#[serde(expecting = "an object with `text`")]
 pub(crate) struct Text {
     pub(crate) id: Option<Id>,
     pub(crate) text: String,
@@ -208,7 +208,7 @@ impl<'de> Visitor<'de> for ToolsVisitor {
     type Value = Tools;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of tools, or a text that holds one in JSON")
+        f.write_str("an array of tools, or a string that contains the array as JSON")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Tools, E> {
@@ -388,7 +388,7 @@ pub(crate) enum Role {
 
 /// A tool call, with its keys in their order.
 #[derive(Deserialize)]
-#[serde(remote = "Self", expecting = "a call: an object with a function")]
+#[serde(remote = "Self", expecting = "a tool call: an object with a function")]
 pub(crate) struct Call {
     pub(crate) id: Option<Name>,
     /// The call of a function, or of a custom tool with a text as its input.
@@ -410,7 +410,7 @@ impl<'de> Visitor<'de> for CallVisitor {
     type Value = Call;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a call: an object with a function")
+        f.write_str("a tool call: an object with a function")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Call, A::Error> {
@@ -467,7 +467,7 @@ pub(crate) enum Part {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected an address, or {\"url\", \"detail\"}")]
+#[serde(untagged, expecting = "expected a URL, or {\"url\", \"detail\"}")]
 pub(crate) enum ImageUrl {
     Bare(String),
     Full { url: String, detail: Option<String> },

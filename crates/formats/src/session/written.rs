@@ -130,7 +130,7 @@ impl Own {
     /// the invalid value.
     pub(super) fn settings(&self) -> Result<(String, String), String> {
         if self.version != VERSION {
-            return Err(format!("is of version {}; expected version {VERSION}", self.version));
+            return Err(format!("has version {}; expected version {VERSION}", self.version));
         }
         let options = toml::to_string(&self.options).map_err(|error| format!("options: {error}"))?;
         Ok((options, self.tokenizer.clone()))

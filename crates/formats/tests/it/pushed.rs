@@ -85,7 +85,7 @@ fn a_push_that_fails_appends_nothing() {
         (r#"[{"role": "user", "content": "x"}, {"role": "bob"}]"#.into(), "unknown variant `bob`"),
         (r#"[{"role": "user", "content": "x"}, {"role": "user", "id": "a", "content": "y"}]"#.into(), "`a`"),
         (r#"[{"role": "user", "id": "m1", "content": "y"}]"#.into(), "`m1`"),
-        (compaction.to_string(), "hold a compaction"),
+        (compaction.to_string(), "contain a compaction"),
         (r#"[{"role": "user", "id": "b", "content": "y"}, {"role": "user", "id": "b"}]"#.into(), "`b`"),
     ] {
         let error = push_json(&mut log, &wrong, WireFormat::OpenAiChat).unwrap_err();

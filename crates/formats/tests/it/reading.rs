@@ -110,7 +110,7 @@ fn compaction_is_read_at_any_position() {
     assert_eq!(read.log.compactions().count(), 0);
     let without = r#"{"compaction":{"summary":"Kettles."},"messages":[{"role":"user","content":"old"}]}"#;
     let read = Session::from_json(without).unwrap();
-    assert!(read.ignored()[0].contains("names no `first_active`"), "{:?}", read.ignored());
+    assert!(read.ignored()[0].contains("does not specify `first_active`"), "{:?}", read.ignored());
 }
 
 #[test]
@@ -158,26 +158,26 @@ fn lenient(messages: &str) -> Session {
 
 #[test]
 fn unread_key_with_text_is_an_error() {
-    let at = "is not known and holds";
+    let at = "is unknown and contains";
     for (messages, expected) in [
-        (r#"{"role":"user","contnt":"hi"}"#, "messages[0].contnt: {at} a text; did you mean `content`?"),
+        (r#"{"role":"user","contnt":"hi"}"#, "messages[0].contnt: {at} text; did you mean `content`?"),
         (
             r#"{"role":"user","content":"hi"},{"role":"assistant","text":"hello"}"#,
-            "messages[1].text: {at} a text; did you mean `content`?",
+            "messages[1].text: {at} text; did you mean `content`?",
         ),
         (
             r#"{"role":"assistant","content":"c","tool_cals":[{"function":{"name":"f"}}]}"#,
-            "messages[0].tool_cals: {at} a call or a result",
+            "messages[0].tool_cals: {at} a tool call or a tool result",
         ),
         (
             r#"{"role":"user","content":"hi","parts":[{"type":"text","text":"more words"}]}"#,
-            "messages[0].content: says what no part of the message says",
+            "messages[0].content: contains text that is in no part of the message",
         ),
-        (r#"{"role":"user","mine":"some words"}"#, "messages[0].mine: {at} a text"),
-        (r#"{"role":"tool","tool_call_id":"c","result":"some words"}"#, "messages[0].result: {at} a text"),
+        (r#"{"role":"user","mine":"some words"}"#, "messages[0].mine: {at} text"),
+        (r#"{"role":"tool","tool_call_id":"c","result":"some words"}"#, "messages[0].result: {at} text"),
         (
             r#"{"role":"user","content":[{"words":"some words"}]}"#,
-            "messages[0].content[0]: has no `type` and holds a text",
+            "messages[0].content[0]: has no `type` and contains text",
         ),
     ] {
         let error = refused(&format!(r#"{{"role":"user","content":"first"}},{messages}"#));
@@ -192,7 +192,7 @@ fn unread_key_with_text_is_an_error() {
     let whole = r#"{"system":"s","history":[{"role":"user","content":"hi"}]}"#;
     let error = Session::from_json(whole).unwrap_err().to_string();
     assert!(
-        error.starts_with("session:1: history: is not read and holds messages; did you mean `messages`?"),
+        error.starts_with("session:1: history: is not read and contains messages; did you mean `messages`?"),
         "{error}"
     );
 }
@@ -227,7 +227,10 @@ fn a_misspelt_key_of_a_message_is_named() {
 #[test]
 fn packed_file_is_reported_as_packed() {
     let error = SessionFile::new("talk.json.gz", vec![0x1f, 0x8b, 8, 0, 0]).unwrap_err().to_string();
-    assert!(error.contains("talk.json.gz") && error.contains("gzip") && error.contains("unpack"), "{error}");
+    assert!(
+        error.contains("talk.json.gz") && error.contains("gzip") && error.contains("decompress"),
+        "{error}"
+    );
 }
 
 /// No real session has a key that looks misspelt.
@@ -269,14 +272,14 @@ fn the_turns_of_sharegpt_are_messages() {
     assert_eq!(
         read.ignored(),
         [
-            "2 turns are not read, their speakers are not known: 2 narrator",
-            "1 result stands in the file without its call: no provider takes it so"
+            "2 turns are not read: their speakers are unknown: 2 narrator",
+            "1 tool result has no tool call in the file: providers reject it"
         ]
     );
     assert_eq!(read.unread_keys(), []);
     let said = format!(r#"{{"conversations":{}}}"#, turns.replace(r#""value":" ""#, r#""value":"A pause.""#));
     let error = Session::from_json(&said).unwrap_err().to_string();
-    assert!(error.contains("conversations[8]: comes from `narrator`, who is not known"), "{error}");
+    assert!(error.contains("conversations[8]: has the unknown speaker `narrator`"), "{error}");
 
     // One of several forms: a list of sessions, JSON lines, one object; and input that is not ShareGPT.
     let one = r#"{"id":"a","conversations":[{"from":"user","value":"x"}]}"#;
@@ -299,7 +302,7 @@ fn the_turns_of_sharegpt_are_messages() {
     let beside =
         r#"{"messages":[{"role":"user","content":"m"}],"conversations":[{"from":"human","value":"c"}]}"#;
     let error = Session::from_json(beside).unwrap_err().to_string();
-    assert!(error.starts_with("session:1: conversations: is not read and holds messages"), "{error}");
+    assert!(error.starts_with("session:1: conversations: is not read and contains messages"), "{error}");
     let options = ReadOptions::new().lenient();
     let file = SessionFile::with_options("session", beside.as_bytes().to_vec(), options).unwrap();
     assert_eq!(file.session(None).unwrap().log.messages()[0].text(), "m");
@@ -316,7 +319,7 @@ fn the_turns_of_sharegpt_are_messages() {
     for wrong in ["\"f\"", "\"{}\"", "3"] {
         let error =
             Session::from_json(&format!("{{\"query\":\"q\",\"tools\":{wrong}}}")).unwrap_err().to_string();
-        assert!(error.contains("tools: ") && error.contains("a list of tools"), "{error}");
+        assert!(error.contains("tools: ") && error.contains("an array of tools"), "{error}");
     }
 }
 
@@ -336,7 +339,7 @@ fn silent_losses_are_read_or_refused() {
     // Results without calls, and a second result for one call.
     let call = r#"{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
     let result = r#"{"role":"tool","tool_call_id":"c","content":"done"}"#;
-    let note = "1 result stands in the file without its call: no provider takes it so";
+    let note = "1 tool result has no tool call in the file: providers reject it";
     assert_eq!(session(&format!("{call},{result},{result}")).ignored(), [note]);
     assert_eq!(session(result).ignored(), [note]);
     assert!(session(&format!("{call},{result}")).ignored().is_empty());
@@ -356,11 +359,13 @@ fn silent_losses_are_read_or_refused() {
     };
     let read = gemini("").unwrap();
     assert_eq!(lines(&read)[1..], ["m1 assistant: f({})", "m2 tool:done"]);
-    assert!(gemini("words").unwrap_err().to_string().contains("a text beside a call"));
+    assert!(gemini("words").unwrap_err().to_string().contains("a text in addition to a tool call"));
     // Messages of two conversations.
     let of = |id: &str| format!(r#"{{"role":"user","content":"q","session_id":"{id}"}}"#);
     assert_eq!(session(&format!("{},{}", of("a"), of("a"))).log.messages().len(), 2);
-    assert!(refused(&format!("{},{}", of("a"), of("b"))).contains("messages[1].session_id: is of another"));
+    assert!(
+        refused(&format!("{},{}", of("a"), of("b"))).contains("messages[1].session_id: belongs to another")
+    );
     // If no session can be read, an id does not help.
     let file = SessionFile::new("f", b"{\"a\":1}\n{\"b\":2}".to_vec()).unwrap();
     let error = file.session(None).unwrap_err().to_string();
@@ -382,7 +387,7 @@ fn metadata_of_other_tools_is_noted_or_refused() {
         let session = read(beside).unwrap();
         assert_eq!(lines(&session), ["m0 user:Is the Heron free?"], "{beside}");
         let key = beside.split('"').nth(1).unwrap();
-        assert_eq!(session.ignored()[0], format!("keys `{key}` are not read; the first holds a text"));
+        assert_eq!(session.ignored()[0], format!("keys `{key}` are not read; the first contains text"));
     }
     let long = "plank and rope ".repeat(20);
     for beside in [
@@ -393,7 +398,7 @@ fn metadata_of_other_tools_is_noted_or_refused() {
     ] {
         let error = read(&beside).unwrap_err().to_string();
         let key = beside.split('"').nth(1).unwrap();
-        assert!(error.contains(&format!("[0].{key}: is not known and holds")), "{error}");
+        assert!(error.contains(&format!("[0].{key}: is unknown and contains")), "{error}");
     }
 }
 
@@ -410,7 +415,10 @@ fn a_text_of_two_unread_keys_is_noted() {
     assert_eq!(read(r#""aside":"Is the \"Heron\" free?""#), 0);
     let twice = r#"{"system_prompt":"Be kind to boats.","note":"Be kind to boats.","messages":[{"role":"user","content":"q"}]}"#;
     let error = Session::from_json(twice).unwrap_err().to_string();
-    assert!(error.contains("system_prompt: is not read and holds a text; did you mean `system`?"), "{error}");
+    assert!(
+        error.contains("system_prompt: is not read and contains text; did you mean `system`?"),
+        "{error}"
+    );
     // A message that contains a quotation twice.
     let part = r#"{"role":"user","content":[{"type":"text","text":"\"Heron\" or \"Otter\""}],"text":"\"Heron\" or \"Otter\""}"#;
     assert!(session(part).ignored().is_empty());
@@ -430,7 +438,7 @@ fn a_result_of_another_tool_is_no_answer_by_its_place() {
     let calls: Vec<&str> = read.log.messages()[1].tool_calls().iter().map(|call| &*call.id).collect();
     let answers: Vec<&str> = read.log.messages().iter().skip(2).filter_map(Message::answers).collect();
     assert_eq!(answers, ["call_of_moon", calls[1], calls[0]]);
-    assert_eq!(read.ignored(), ["1 result stands in the file without its call: no provider takes it so"]);
+    assert_eq!(read.ignored(), ["1 tool result has no tool call in the file: providers reject it"]);
     // Of two results without a name, the first is matched by a guess.
     let read = session(&format!(
         r#"{{"role":"assistant","content":"","tool_calls":[{},{}]}},
@@ -438,7 +446,7 @@ fn a_result_of_another_tool_is_no_answer_by_its_place() {
         call("tide"),
         call("wind"),
     ));
-    assert_eq!(read.ignored(), ["1 result bears no id and no name: it is taken for that of the next call"]);
+    assert_eq!(read.ignored(), ["1 tool result has no id and no name: it is assigned to the next tool call"]);
 }
 
 /// The first messages may not identify the format: a file that is no session is examined as a whole.

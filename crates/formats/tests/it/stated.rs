@@ -72,13 +72,13 @@ fn stated_limits_apply_to_the_plan() {
     assert_eq!((long.limits.max_completion_tokens, long.limits_source.name()), (60_000, "body"));
     assert_eq!(
         notice(&long, NoticeCode::StatedLimits),
-        Some("the body of the request states its limits, in tokens: reply up to 60,000")
+        Some("the request body sets limits, in tokens: reply up to 60,000")
     );
     let local = planned("llama3.1", &session(r#""options": {"num_ctx": 2048, "num_predict": 300}"#));
     assert_eq!((local.limits.model_context_len, local.prompt_budget), (2_048, 1_708));
     assert_eq!(
         notice(&local, NoticeCode::StatedLimits),
-        Some("the body of the request states its limits, in tokens: context length 2,048, reply up to 300")
+        Some("the request body sets limits, in tokens: context length 2,048, reply up to 300")
     );
     assert_eq!(notice(&planned("gpt-4o", &session("\"top_p\": 1")), NoticeCode::StatedLimits), None);
 }

@@ -302,7 +302,7 @@ fn threads_are_sessions() {
     );
     assert_eq!(file.session(Some("y")).unwrap().id.as_deref(), Some("y"));
     let error = file.session(None).unwrap_err().to_string();
-    assert!(error.contains("holds 4 sessions; choose one by its id: s, agent, y, t"), "{error}");
+    assert!(error.contains("contains 4 sessions; choose one by its id: s, agent, y, t"), "{error}");
     assert!(file.with_compaction(Some("s"), &compaction()).unwrap().is_none());
     // The transcript of a sub-agent alone.
     assert_eq!(only(&lines(&[user("x", None, side(json!("agent")))])).id.as_deref(), Some("agent"));
@@ -387,7 +387,7 @@ fn a_rollout_is_compacted() {
         sealed.contains("compaction 1 Fresh, 1 archived") && sealed.contains("encrypted_content"),
         "{sealed}"
     );
-    assert!(sealed.contains("1 block is kept as the JSON it came as: 1 compaction"), "{sealed}");
+    assert!(sealed.contains("1 block is kept as its original JSON: 1 compaction"), "{sealed}");
     assert_eq!(sealed.matches("text \"a\"").count(), 2, "{sealed}");
 }
 
@@ -450,8 +450,8 @@ fn errors_and_transcript_only_messages_are_omitted() {
     assert_eq!(
         session.ignored(),
         [
-            "1 error of the interface stands where a reply would: it is left out",
-            "1 message is for the transcript alone: it is left out",
+            "1 error message of the interface in place of a reply is left out",
+            "1 message is only for the transcript: it is left out",
         ]
     );
 }
@@ -477,7 +477,7 @@ fn an_unknown_event_is_an_error_if_it_holds_a_text() {
         ] {
             let file = file(&lines(&with(lost.clone()))).unwrap();
             let error = file.sessions().find_map(Result::err).unwrap_or_else(|| panic!("{lost}")).to_string();
-            assert!(error.contains("`weather` is not known and holds a"), "{error}");
+            assert!(error.contains("`weather` is unknown and contains "), "{error}");
         }
     }
 }
@@ -509,7 +509,7 @@ fn undone_codex_turns_are_omitted() {
             "user: Paint it blue.",
         ]
     );
-    assert_eq!(session.ignored(), ["messages that the user took back are left out: 2"]);
+    assert_eq!(session.ignored(), ["messages that the user removed are left out: 2"]);
 }
 
 /// The incomplete end after a crash is noted. In a file that is no transcript it is an error.
@@ -518,7 +518,7 @@ fn an_unfinished_event_is_noted() {
     for name in &FILES[..2] {
         let whole = text(name);
         let lines = whole.lines().count();
-        let note = format!("line {} is unfinished (9 bytes) and not used", lines + 1);
+        let note = format!("line {} is incomplete (9 bytes) and is not used", lines + 1);
         for session in sessions(&format!("{whole}{{\"type\": ")) {
             assert_eq!(session.ignored().last().unwrap(), &note);
         }

@@ -8,7 +8,6 @@ use clap::{
 };
 use clap_complete::Shell;
 use std::{
-    env,
     ffi::OsString,
     io::{self, IsTerminal},
     path::{Path, PathBuf},
@@ -25,18 +24,18 @@ use flags::{at_least_one, tokens};
 const USAGE: &str = "plan-inspect [plan] SESSION [OPTIONS]\n       plan-inspect COMMAND [ARGUMENTS]";
 
 const EXAMPLES: &str = "Examples:
-  plan-inspect chat.json --budget 8k                 which items of this session fit into 8,000 tokens
-  plan-inspect logs.jsonl --list                     the sessions of a file
-  plan-inspect logs.jsonl --id 17 --model gpt-5      one of them, for another model
-  plan-inspect chat.json --format messages           the request body itself
-  plan-inspect chat.json --format html -o plan.html  the plan as a web page, with texts and explanations
-  plan-inspect explain chat.json m12 --budget 8k     why m12 is in or out, and what would change that
-  plan-inspect diff monday.json tuesday.json         what changed, and the cause of each change
-  plan-inspect compact chat.json                     what a compaction would archive, keep and ask for
-  plan-inspect history chat.json                     all messages, archived or not
-  plan-inspect sqlite:sessions.db --list             the sessions of a store
+  plan-inspect chat.json --budget 8k                 show the items that fit into 8,000 tokens
+  plan-inspect logs.jsonl --list                     list the sessions of a file
+  plan-inspect logs.jsonl --id 17 --model gpt-5      plan one of them for another model
+  plan-inspect chat.json --format messages           print the request body
+  plan-inspect chat.json --format html -o plan.html  write a web page with texts and explanations
+  plan-inspect explain chat.json m12 --budget 8k     explain why m12 is in or out
+  plan-inspect diff monday.json tuesday.json         show the changes and their causes
+  plan-inspect compact chat.json                     show the result of a compaction
+  plan-inspect history chat.json                     show all messages, archived or not
+  plan-inspect sqlite:sessions.db --list             list the sessions of a store
   plan-inspect chat.json --preset agent --set rag.max_items=5
-  plan-inspect plan --help                           all options of a plan";
+  plan-inspect plan --help                           show all options of a plan";
 
 /// Show the included and excluded items of a prompt, and the reasons.
 ///
@@ -100,14 +99,13 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Parses the arguments of the process. Without a subcommand, it inserts `plan`.
+    /// Parses arguments, the first of which is the name of the program. Without a subcommand, it inserts `plan`.
     ///
     /// # Errors
     ///
     /// Returns an error in the arguments, or the requested help or version, to be printed in the requested
     /// colours.
-    pub(crate) fn from_process() -> Result<Self, clap::Error> {
-        let mut arguments: Vec<OsString> = env::args_os().collect();
+    pub(crate) fn from_arguments(mut arguments: Vec<OsString>) -> Result<Self, clap::Error> {
         let at = first_word(&arguments);
         // A command name has priority over a file of the same name.
         let bare = arguments.get(at).is_some_and(|first| {

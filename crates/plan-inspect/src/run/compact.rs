@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
         manager.compactor().now(&request)?
     };
     let Some(job) = job else {
-        return refused(args, waiting(state).unwrap_or("nothing is older than the messages to keep"));
+        return refused(args, waiting(state).unwrap_or("no messages are older than the kept messages"));
     };
     let summary = args.summary.as_deref().map(input::text).transpose()?;
     let summary = summary.as_ref().map(|(_, text)| &**text);

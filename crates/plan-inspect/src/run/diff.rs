@@ -133,7 +133,7 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
         let row = |one: &analysis::ReasoningChange| {
             ("", vec![one.id.to_string(), one.before().to_string(), one.after().to_string()])
         };
-        let headings = ["thought of", "from", "to"].map(str::to_owned).to_vec();
+        let headings = ["reasoning of", "from", "to"].map(str::to_owned).to_vec();
         page = page.with_table(headings, diff.thoughts.iter().map(row).collect());
     }
     Ok(page.render()?)
@@ -160,7 +160,7 @@ fn tools(change: &analysis::ToolsChange) -> String {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         (!names.is_empty()).then(|| format!("{what} {}{more}", some.join(", ")))
     };
-    let whose = if change.is_order_only() { "the same tools" } else { "others" };
+    let whose = if change.is_order_only() { "the same tools" } else { "the others" };
     let order = change.reordered.then(|| format!("{whose} in another order"));
     let said = [
         named("added", &change.added),
@@ -199,8 +199,7 @@ fn head(diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> String {
         )
     });
     let nothing = diff.prefix.as_ref().is_some_and(|prefix| prefix.items == 0);
-    let nothing =
-        if nothing { "; a prompt begins with them: nothing of it is read from the cache" } else { "" };
+    let nothing = if nothing { "; tools come first in a prompt: nothing is read from the cache" } else { "" };
     let tools = diff.tools.as_ref().map(|change| format!("tools   {}{nothing}\n", tools(change)));
     line("before", before) + &line("after", after) + &tools.unwrap_or_default() + &prefix.unwrap_or_default()
 }
@@ -217,7 +216,7 @@ fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
         thoughts.map(|one| vec![one.id.to_string(), one.before().to_string(), one.after().to_string()]);
     for (headings, rows) in [
         (report::ChangeText::HEADINGS.to_vec(), changes.collect::<Vec<_>>()),
-        (vec!["thought of", "from", "to"], thoughts.collect()),
+        (vec!["reasoning of", "from", "to"], thoughts.collect()),
     ] {
         if rows.is_empty() {
             continue;
@@ -237,7 +236,7 @@ fn text(diff: &analysis::Diff, screen: &Screen) -> String {
         let is_broken = diff.prefix.as_ref().is_some_and(|prefix| prefix.cause.is_some());
         // "No differences" would be false if the prompts differ outside of items.
         let same = is_broken || diff.tools.is_some();
-        return if same { "no item has another state or text\n" } else { "no differences\n" }.into();
+        return if same { "no item changed its state or text\n" } else { "no differences\n" }.into();
     }
     let columns = report::ChangeText::HEADINGS.map(|heading| (heading, Align::Left));
     let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
@@ -248,7 +247,7 @@ fn text(diff: &analysis::Diff, screen: &Screen) -> String {
         text = format!("{table}\n{} {changes}\n", diff.changes.len());
     }
     if !diff.thoughts.is_empty() {
-        let columns = ["thought of", "from", "to"].map(|heading| (heading, Align::Left));
+        let columns = ["reasoning of", "from", "to"].map(|heading| (heading, Align::Left));
         let mut table = Table::new(&columns).within(screen.limit());
         for change in &diff.thoughts {
             table.row([change.id.to_string(), change.before().to_string(), change.after().to_string()]);

@@ -16,8 +16,8 @@ pub(crate) fn run(args: &Man) -> Result<ExitCode> {
     // The names of pages and commands are known only after the build.
     tool.build();
     if let Some(folder) = &args.output_dir {
-        ensure!(stored::address(folder).is_none(), "a store is no folder; expected a folder");
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        ensure!(stored::address(folder).is_none(), "a store is not a folder; expected a folder");
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))?;
         write(&tool, folder)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -35,7 +35,11 @@ pub(crate) fn run(args: &Man) -> Result<ExitCode> {
 }
 
 fn expected(known: &[&str]) -> String {
-    if known.is_empty() { "expected nothing more".into() } else { format!("expected {}", known.join(", ")) }
+    if known.is_empty() {
+        "expected no further command".into()
+    } else {
+        format!("expected {}", known.join(", "))
+    }
 }
 
 /// Returns the command as a user types it.

@@ -191,10 +191,10 @@ fn marks(body: &str) -> usize {
 fn say_breakpoints(format: Format, marks: usize) {
     let said = match (format, marks) {
         (Format::Messages, 0) => {
-            "none: the provider takes none, or the prompt is below the minimum of its cache".into()
+            "none: the provider supports none, or the prompt is below the minimum of its cache".into()
         }
         (Format::Messages, marks) => format!("{marks} marked"),
-        _ => "they are in the messages; expected --format messages".into(),
+        _ => "cache marks are in the messages; expected --format messages".into(),
     };
     stderr::note(&format!("breakpoints: {said}"));
 }

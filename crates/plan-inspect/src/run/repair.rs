@@ -18,11 +18,11 @@ const LISTED: usize = 20;
 
 pub(crate) fn run(args: &Repair, screen: &Screen) -> Result<ExitCode> {
     if stored::address(&args.log).is_some() || args.log.as_os_str() == "-" {
-        bail!("{} is no log on disk; expected the file of one", input::name(&args.log));
+        bail!("{} is not a log on disk; expected the file of a log", input::name(&args.log));
     }
     if input::is_sqlite(&args.log) {
         bail!(
-            "{0} is an SQLite file, and no log; `plan-inspect store check sqlite:{0}` looks at a store",
+            "{0} is an SQLite file and not a log; check a store with `plan-inspect store check sqlite:{0}`",
             args.log.display()
         );
     }
@@ -40,12 +40,12 @@ pub(crate) fn run(args: &Repair, screen: &Screen) -> Result<ExitCode> {
 fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
     let name = report::printable(&args.log.display().to_string());
     let whole = format!("{} and {}", counted(checked.messages, "message"), counted(checked.events, "event"));
-    let Some(damage) = &checked.damage else { return format!("{name} is whole: {whole}\n") };
+    let Some(damage) = &checked.damage else { return format!("{name} is intact: {whole}\n") };
     let line = damage.line;
     let found = match &damage.detail {
         Some(detail) => format!("{name}:{line}: {}\n", report::printable(detail)),
         None => format!(
-            "{name}:{line}: is unfinished, as a crash leaves it: nothing of it was confirmed, and the next writer drops it\n"
+            "{name}:{line}: is incomplete, as after a crash: its write was never confirmed, and the next writer removes it\n"
         ),
     };
     // The first line is the same in every log, so it can be restored without a loss.
@@ -53,26 +53,26 @@ fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
         let next = match &checked.copy {
             Some(copy) => {
                 format!(
-                    "Line 1 was written again. {} has its old bytes.\n",
+                    "Line 1 was restored. {} contains its old bytes.\n",
                     report::printable(&copy.display().to_string())
                 )
             }
             None => format!(
-                "`plan-inspect repair {name} --cut` writes it again, and keeps its old bytes in a file beside it.\n"
+                "`plan-inspect repair {name} --cut` restores it and keeps its old bytes in a file next to the log.\n"
             ),
         };
         let second = damage.second.as_ref().map(|(line, detail)| {
             let detail = report::printable(detail);
-            let after = if checked.copy.is_some() { "" } else { " once line 1 is written again" };
+            let after = if checked.copy.is_some() { "" } else { " after line 1 is restored" };
             format!(
-                "\n{name}:{line}: {detail}\n\
-                 That is a second damage: `plan-inspect repair {name}` shows it{after}.\n"
+                "\n{name}:{line}: {detail}\nThis is a second damaged line: `plan-inspect repair {name}` \
+                 shows it{after}.\n"
             )
         });
         let second = second.unwrap_or_default();
         return format!(
-            "{found}\nLine 1 is the same in every log: nothing is lost with it. Behind it: {whole}\n\n\
-             {next}{second}"
+            "{found}\nLine 1 is the same in every log: its repair loses no data. Intact after it: \
+             {whole}\n\n{next}{second}"
         );
     }
     let bytes: u64 = damage.lost.iter().map(|lost| lost.bytes).sum();
@@ -80,14 +80,14 @@ fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
     let next = match &checked.copy {
         Some(copy) => {
             let copy = report::printable(&copy.display().to_string());
-            format!("Cut off before line {line}. {copy} has what was cut.\n")
+            format!("Cut off before line {line}. {copy} contains the removed lines.\n")
         }
         None => format!(
-            "`plan-inspect repair {name} --cut` cuts the log off before line {line}, and keeps what it cuts in a file beside it.\n"
+            "`plan-inspect repair {name} --cut` cuts the log off before line {line} and keeps the removed lines in a file next to the log.\n"
         ),
     };
     let rows = lost_rows(damage, args.all, screen);
-    format!("{found}\nWhole before it: {whole}\nFrom there on:   {lost}\n\n{rows}\n{next}")
+    format!("{found}\nIntact before it: {whole}\nFrom there on:    {lost}\n\n{rows}\n{next}")
 }
 
 /// Lists the lines that a cut removes, with their record numbers if they are whole.
@@ -97,7 +97,7 @@ fn lost_rows(damage: &LogDamage, all: bool, screen: &Screen) -> String {
     let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
     let listed = if all { damage.lost.len() } else { LISTED };
     for lost in damage.lost.iter().take(listed) {
-        let no_record = if damage.detail.is_some() { "damaged" } else { "unfinished" };
+        let no_record = if damage.detail.is_some() { "damaged" } else { "incomplete" };
         let record = lost.record.map_or_else(|| no_record.into(), |record| record.to_string());
         table.row([lost.line.to_string(), report::grouped(lost.bytes), record, report::brief(&lost.text)]);
     }

@@ -384,7 +384,8 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
     let colour = screen.colour();
     if let earlier @ 1.. = not_examined(played) {
         let prompts = counted(earlier as u64, "earlier prompt", "earlier prompts");
-        let said = format!("{prompts} not examined: they have too many rows; --newest N plans N prompts");
+        let said =
+            format!("{prompts} not planned: they have too many rows; --newest N plans the newest N prompts");
         writeln!(text, "{}", Tone::Warning.paint(&said, colour))?;
     }
     if whole.breaks == 0 {
@@ -407,7 +408,7 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
     if thoughts > 0 {
         writeln!(
             text,
-            "thoughts kept {} of {} ({})",
+            "reasoning kept {} of {} ({})",
             report::grouped(whole.thoughts_sent),
             report::grouped(thoughts),
             percent(whole.thoughts_sent.into(), thoughts.into()),

@@ -38,9 +38,9 @@ fn text(budget: RetrievalBudget, top_k: Option<(u64, u64)>, screen: &Screen) -> 
     let mut table = Table::new(&[("documents", Align::Left), ("tokens", Align::Right), ("", Align::Left)])
         .within(screen.limit());
     let rows = [
-        ("free", budget.free, "left beside everything else as it is"),
-        ("share", budget.share, "theirs even where the conversation could use all of it"),
-        ("most", budget.most, "the most they can get"),
+        ("free", budget.free, "free after all other items"),
+        ("share", budget.share, "guaranteed, even if the conversation could use the whole budget"),
+        ("most", budget.most, "maximum for documents"),
     ];
     for (name, tokens, meaning) in rows {
         table.row([name.to_owned(), grouped(tokens), meaning.to_owned()]);

@@ -38,8 +38,9 @@ pub(crate) fn run(command: &StoreCommand, screen: &Screen) -> Result<ExitCode> {
 }
 
 fn address(path: &Path) -> Result<&str> {
-    stored::address(path)
-        .with_context(|| format!("{} is no store; expected sqlite:FILE or postgres://...", input::name(path)))
+    stored::address(path).with_context(|| {
+        format!("{} is not a store; expected sqlite:FILE or postgres://...", input::name(path))
+    })
 }
 
 /// Imports every session of the files. All ids are checked before anything is written.
@@ -51,7 +52,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
     if let Some(id) = id {
         let [(name, _)] = sessions.as_mut_slice() else {
             bail!(
-                "--id names one session, and there are {}; expected one file of one session",
+                "--id sets the id of one session, but there are {}; expected one file with one session",
                 sessions.len()
             );
         };
@@ -62,7 +63,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
     for (id, _) in &sessions {
         ensure!(
             ids.insert(id),
-            "two sessions of these files are called `{}`; expected an id of its own for each: import them one by one (--id)",
+            "two sessions of these files have the id `{}`; expected different ids: import them one at a time (--id)",
             report::brief(id)
         );
     }
@@ -82,7 +83,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
             None => new.push((id, session)),
             Some((log, _)) => ensure!(
                 log == session.log,
-                "another session `{}` is in the store already; nothing was written, expected another id{}",
+                "another session `{}` exists in the store; nothing was written; expected another id{}",
                 report::brief(&id),
                 if count == 1 { " (--id)" } else { "" },
             ),
@@ -101,13 +102,13 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
     let beside = new.iter().filter(|(_, session)| holds_more(session)).count() as u64;
     if beside > 0 {
         stderr::note(&format!(
-            "a store holds conversations: model, tools, documents and options of {} are not in it",
+            "a store contains only conversations: model, tools, documents and options of {} are not imported",
             plural(beside, "session")
         ));
     }
     let there = match (count - new.len()) as u64 {
         0 => String::new(),
-        same => format!("; {} there already", plural(same, "session")),
+        same => format!("; {} existed already", plural(same, "session")),
     };
     print(&format!(
         "{} imported, {}{there}\n",
@@ -219,7 +220,7 @@ fn one(store: &mut SessionStore, id: String) -> Result<Checked> {
             // Archived texts must not influence a plan, so both plans have to be equal.
             let [whole, without] = [&log, &active].map(next_plan);
             if whole != without {
-                faults.push("its plan is another one without the texts of what is archived".into());
+                faults.push("its plan differs if archived texts are not loaded".into());
             }
         }
         repeated = repeats(&log);
@@ -274,7 +275,7 @@ fn text(all: &[Checked], screen: &Screen) -> String {
     let mut table = Table::new(&columns);
     for one in all {
         let (tone, said) = match one.faults.as_slice() {
-            [] => (Tone::Plain, "whole".to_owned()),
+            [] => (Tone::Plain, "intact".to_owned()),
             [first, ..] => (Tone::Alarm, first.clone()),
         };
         let repeated = one.repeated.map_or_else(|| "-".into(), |(same, of)| format!("{same} of {of}"));
@@ -287,7 +288,7 @@ fn text(all: &[Checked], screen: &Screen) -> String {
     }
     let faulty = all.iter().filter(|one| !one.faults.is_empty()).count() as u64;
     let sum = match faulty {
-        0 => format!("{} whole", plural(all.len() as u64, "session")),
+        0 => format!("{} intact", plural(all.len() as u64, "session")),
         _ => format!("{} of {} damaged", report::grouped(faulty), plural(all.len() as u64, "session")),
     };
     let table = table.within(screen.limit()).in_colour(screen.colour());

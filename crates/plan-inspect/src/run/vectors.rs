@@ -50,7 +50,8 @@ pub(crate) fn run(args: &Vectors) -> Result<ExitCode> {
     for path in files {
         let name = path.display().to_string();
         let text = fs::read_to_string(&path).with_context(|| format!("{name} cannot be read"))?;
-        let vector: Vector = serde_json::from_str(&text).with_context(|| format!("{name}: no vector"))?;
+        let vector: Vector =
+            serde_json::from_str(&text).with_context(|| format!("{name}: not a test vector"))?;
         let planned = vector.planned().with_context(|| name.clone())?;
         let passed = vector.expect.as_ref() == Some(&planned);
         if !passed && args.format == DataFormat::Text {
@@ -108,7 +109,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let mut inside: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
         inside.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
         if inside.is_empty() {
-            bail!("{} holds no .json file; expected vectors", path.display());
+            bail!("{} contains no .json file; expected test vectors", path.display());
         }
         // The order of a directory differs between machines.
         inside.sort();

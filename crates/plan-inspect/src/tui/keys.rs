@@ -110,7 +110,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     ),
     plain(&[Char('u')], "u", "what-if: undo the last change or compaction", Action::Undo),
     plain(&[Char('d')], "d", "diff (again: next comparison)", Action::Diff),
-    plain(&[Char('v')], "v", "small screens: what fills the prompt, or the sections", Action::Overview),
+    plain(&[Char('v')], "v", "small screens: contents of the prompt, or sections", Action::Overview),
     plain(&[Char('!')], "!", "notices, and fixes for a prompt over budget", Action::Notices),
     plain(&[Char('c')], "c", "compact or start fresh: preview, apply, save", Action::Compact),
     plain(&[Char('y')], "y", "copy the item's id", Action::Copy),

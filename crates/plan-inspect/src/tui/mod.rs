@@ -43,6 +43,7 @@ pub(crate) enum Event {
     Broken,
 }
 
+/// Runs the screen until the user quits, or prints it once if the arguments have a size for that.
 pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     if let Some((width, height)) = args.print {
         let size = Rect::new(0, 0, width, height);
@@ -56,12 +57,12 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
         crate::stdout::print(&picture)?;
         return Ok(ExitCode::SUCCESS);
     }
-    // Errors up to here are printed normally. After `Screen::open`, the terminal shows only the screen.
+    // Errors before `Screen::open` are printed normally. After it, the terminal shows only the screen.
     terminal::expect_one()?;
     let theme = if colours.colour() { Theme::colours() } else { Theme::plain() };
     let picker = Picker::from_args(args, theme, Rect::default())?;
-    // Without a choice, the session is read before the terminal is taken over, so that errors are printed
-    // normally.
+    // If the user has no session to choose, the session is read before the terminal is taken over, so that
+    // its errors are printed normally.
     let first = if picker.is_none() { Some(app(args, theme, Rect::default())?) } else { None };
     let (happenings, queue) = mpsc::channel();
     let mut screen = Screen::open()?;
@@ -118,7 +119,7 @@ fn with_id(args: &Tui, id: String) -> Tui {
     args
 }
 
-/// Reads the session and the tried changes of the arguments.
+/// Reads the session, and the saved what-if changes if the arguments name a file of them.
 fn app(args: &Tui, theme: Theme, size: Rect) -> Result<App> {
     let subject = Subject::read(args)?;
     let saved = args.what_if.as_deref().map(|path| Saved::read(path, &subject)).transpose()?;

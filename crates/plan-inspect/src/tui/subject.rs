@@ -32,7 +32,7 @@ impl Subject {
     pub(crate) fn read(args: &Tui) -> Result<Self> {
         let path = &args.request.session;
         if args.follow && path.as_os_str() == "-" {
-            bail!("--follow: standard input is read once; expected a file that grows");
+            bail!("--follow: standard input is read once; expected a growing file");
         }
         let prepared = Prepared::read(&args.request)?;
         let config = args.request.terms.options.config()?.clone();

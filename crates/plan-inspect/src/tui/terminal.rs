@@ -34,7 +34,7 @@ use std::{
 pub(crate) fn expect_one() -> Result<()> {
     anyhow::ensure!(
         io::stdout().is_terminal(),
-        "tui: standard output is no terminal; expected one to draw on, or `plan-inspect SESSION` for a report"
+        "tui: standard output is not a terminal; expected a terminal, or `plan-inspect SESSION` for a report"
     );
     Ok(())
 }
@@ -47,7 +47,7 @@ pub(crate) struct Screen {
 impl Screen {
     /// Takes the terminal over. After a panic, it is restored before the message is printed.
     pub(crate) fn open() -> Result<Self> {
-        let terminal = ratatui::try_init().context("the terminal cannot be taken over")?;
+        let terminal = ratatui::try_init().context("the terminal cannot be set up")?;
         // The hook of ratatui restores the screen, but not the mouse.
         let hook = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {

@@ -58,6 +58,6 @@ fn page_of_a_huge_session_opens_and_names_its_omissions() {
     let page = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
-    assert!(page.contains("This page was made without explanations."));
+    assert!(page.contains("This page has no explanations."));
     assert!(said.contains("the page has no explanations"), "{said}");
 }

@@ -260,5 +260,5 @@ fn missing_terminal_is_reported() {
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("standard output is no terminal; expected one to draw on"), "{said}");
+    assert!(said.contains("standard output is not a terminal; expected a terminal"), "{said}");
 }

@@ -2,7 +2,7 @@
 
 /// An error of rendering a web page. It occurs only if a template of this crate is faulty.
 #[derive(Debug, thiserror::Error)]
-#[error("the page's own template fails, a fault of context-window: {detail}")]
+#[error("the page template failed, which is a bug in context-window: {detail}")]
 pub struct Error {
     detail: String,
 }

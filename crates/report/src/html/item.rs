@@ -167,7 +167,7 @@ impl<'a> Items<'a> {
         let last = item.last_id.as_ref();
         let found = match &self.sources {
             Some(sources) => sources.texts(item, &mut self.texts),
-            None => Err("No text: this page was made without the request."),
+            None => Err("No text: the page was created without the request."),
         };
         let (pieces, absent) = match found {
             Ok(pieces) => (pieces, ""),
@@ -358,7 +358,7 @@ impl<'a> Sources<'a> {
     /// Returns the texts of an excluded row. For a run, these are the texts of its first and last message.
     /// Returns the reason if no text is known.
     fn texts(&self, item: &ExcludedItem, texts: &mut Texts) -> Result<Vec<Piece>, &'static str> {
-        const UNKNOWN: &str = "The request has no text for it.";
+        const UNKNOWN: &str = "The request has no text for this item.";
         if item.section == Section::Rag {
             let repeats = matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id);
             return match self.documents.get(&item.id) {

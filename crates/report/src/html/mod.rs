@@ -34,7 +34,7 @@ const SCRIPT: &str = include_str!("script.js");
 /// The SHA-256 hashes of the style and the script in Base64. The page's content security policy permits these
 /// two. A test computes the hashes again.
 const STYLE_HASH: &str = "S7OkXcNAMRQAtx9EcxhVy32sVZQd7h598Qr9iVzhXNk=";
-const SCRIPT_HASH: &str = "qeN/QMty3IcQb6L4Yx6vW6yTuoWJX/LdpoexnbzcNuw=";
+const SCRIPT_HASH: &str = "+2ao0cBuydCWwDdw+mVIV1YG1vxG1U+yHOfcSYxVykA=";
 
 /// A plan as a web page. [`Html::render`] returns the page.
 ///

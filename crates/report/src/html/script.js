@@ -473,7 +473,7 @@
     $("back").addEventListener("click", () => move(now.budget));
     $("slider").hidden = false;
     if (data.budgets.to < data.budgets.largest) {
-      const said = `The slider ends at ${number(data.budgets.to)}: up to the model's ${number(data.budgets.largest)} there are more changes than this page holds.`;
+      const said = `The slider ends at ${number(data.budgets.to)}: up to the model's ${number(data.budgets.largest)} there are more changes than this page contains.`;
       $("slider").append(make("p", "note", said));
     }
     $("axis").append(make("span", "", `in the prompt at budgets from ${number(low)}`), make("span", "", `to ${number(high)}`));

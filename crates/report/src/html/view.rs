@@ -210,7 +210,7 @@ impl View {
 /// Describes the number of rows with an explanation of the budgets that change them.
 fn explained(explanations: usize, rows: usize) -> String {
     match explanations {
-        0 => "This page was made without explanations.".into(),
+        0 => "This page has no explanations.".into(),
         some if some < rows => {
             format!("{} of these rows are explained: at which budgets they are in.", grouped(some as u64))
         }
@@ -265,7 +265,7 @@ impl Pressure {
             Level::Normal => ("OK", "calm"),
             Level::Approaching => ("approaching the limit", "near"),
             Level::AtLimit if usage.percent > 100 => {
-                ("does not fit as a whole: older messages are dropped", "full")
+                ("does not fit completely: older messages are dropped", "full")
             }
             Level::AtLimit => ("at the limit", "full"),
         };

@@ -32,11 +32,11 @@ fn shares_sum_to_the_whole_in_every_report() {
             }
             plans += 1;
             let (name, text) = (&planned.name, report::text(&plan).to_string());
-            let (_, fills) = text.split_once("\nwhat fills the prompt\n").unwrap();
+            let (_, fills) = text.split_once("\ncontents of the prompt\n").unwrap();
             let fills = fills.split("\n\n").next().unwrap();
             assert_eq!(shares(fills.lines()), 100, "{name} at {budget:?}\n{fills}");
             let markdown = report::markdown(&plan).to_string();
-            let (_, table) = markdown.split_once("| what fills the prompt |").unwrap();
+            let (_, table) = markdown.split_once("| contents of the prompt |").unwrap();
             let table = table.split("\n\n").next().unwrap();
             assert_eq!(
                 shares(table.lines().map(|line| line.rsplit("| ").next().unwrap())),

@@ -22,7 +22,7 @@ const OLDEST: i32 = 130_000;
 pub(super) fn settings(address: &str) -> Result<Config, Error> {
     // The driver's error text may quote a part of the address, and so of the password.
     let fault = || {
-        let detail = "cannot be understood; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE with percent-encoded parts";
+        let detail = "cannot be parsed; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE with percent-encoded parts";
         Error::new(Repr::Store { place: "address of a PostgreSQL store".into(), detail: detail.into() })
     };
     if !is_unambiguous(address) {
@@ -62,7 +62,7 @@ pub(super) fn fault(name: &str, what: &str, error: &postgres::Error) -> Error {
 fn said(error: &postgres::Error) -> String {
     if let Some(fault) = error.as_db_error() {
         let advice = match fault.code().code() {
-            "55P03" => "; another writer has held it for 10 s, try again",
+            "55P03" => "; another writer has locked it for 10 s; try again",
             _ => "",
         };
         return format!("{} ({}){advice}", fault.message(), fault.code().code());
@@ -123,7 +123,7 @@ pub(super) fn begin(name: &str, config: &Config, reads_only: bool) -> Result<(Cl
     }
     let encoding: String = row.try_get(1).map_err(cannot)?;
     if encoding != "UTF8" {
-        return Err(refused(format!("is encoded in {encoding}; expected a database in UTF8")));
+        return Err(refused(format!("has the encoding {encoding}; expected a database in UTF8")));
     }
     let row = client.query_typed_one("SELECT gen_random_uuid()::text", &[]).map_err(cannot)?;
     Ok((client, row.try_get(0).map_err(cannot)?))
@@ -133,7 +133,7 @@ pub(super) fn begin(name: &str, config: &Config, reads_only: bool) -> Result<(Cl
 #[cfg(not(feature = "postgres-tls"))]
 fn connected(name: &str, config: &Config) -> Result<Client, Error> {
     if config.get_ssl_mode() == SslMode::Require {
-        let detail = "asks for encryption (sslmode=require), which this program was built without; build it with the feature `postgres-tls`";
+        let detail = "requests encryption (sslmode=require), but this program was built without it; build it with the feature `postgres-tls`";
         return Err(Error::new(Repr::Store { place: name.into(), detail: detail.into() }));
     }
     config.connect(postgres::NoTls).map_err(|error| fault(name, "cannot be connected to", &error))
@@ -152,7 +152,7 @@ fn connected(name: &str, config: &Config) -> Result<Client, Error> {
             return to(error);
         }
         let detail = format!(
-            "cannot be connected to: the server's certificate is not trusted ({words}); name the one that signed it in SSL_CERT_FILE, or ask for no encryption (sslmode=disable)"
+            "cannot be connected to: the server's certificate is not trusted ({words}); set SSL_CERT_FILE to the certificate that signed it, or turn off encryption (sslmode=disable)"
         );
         Error::new(Repr::Store { place: name.into(), detail })
     })

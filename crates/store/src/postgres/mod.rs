@@ -106,7 +106,7 @@ impl Postgres {
             }
             transaction.commit().map(Ok)
         })();
-        made.map_err(|error| self.fault("its tables cannot be made", &error))?
+        made.map_err(|error| self.fault("its tables cannot be created", &error))?
     }
 
     /// Returns the version of the tables, or `None` if the database has no tables of a store.
@@ -194,7 +194,7 @@ impl Postgres {
     /// Returns the error for an append with an unknown outcome.
     fn unknown(&self, id: &str, why: &Error) -> Error {
         let detail = format!(
-            "the connection was lost while session `{}` was written, and a second one failed too: {why}. It is not known whether it was written; load it to see",
+            "the connection was lost while session `{}` was written, and a second attempt failed too: {why}. The entries may or may not be stored; load the session to check",
             id.escape_debug()
         );
         Error::new(Repr::Store { place: self.name.clone(), detail })

@@ -212,7 +212,7 @@ fn a_log_has_one_writer() {
     let (_journal, _) = Journal::open(&path).unwrap();
     let error = Journal::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Journal);
-    assert!(error.to_string().contains("is being written by another process"), "{error}");
+    assert!(error.to_string().contains("is open for writing in another process"), "{error}");
     assert!(Journal::create(&path, &Conversation::new()).is_err(), "it is there");
 }
 
@@ -276,7 +276,10 @@ fn a_conversation_of_another_file_is_refused() {
         (0..90).map(|at| Message::user(format!("other {at}"))).collect::<Vec<_>>().into();
     for other in [Conversation::new(), others] {
         let error = journal.save(&other).unwrap_err();
-        assert!(error.to_string().contains("holds another conversation, or more of this one"), "{error}");
+        assert!(
+            error.to_string().contains("contains another conversation, or more entries of this one"),
+            "{error}"
+        );
     }
     journal.save(&longer).unwrap();
 }

@@ -188,7 +188,7 @@ fn a_damaged_first_line_is_written_again() {
     let later = format!("{{\"n\":0,\"sum\":\"{sum}\",\"record\":{record}}}\n");
     let later = [later.as_bytes(), &on_disk.bytes[on_disk.ends()[0]..]].concat();
     fs::write(&path, &later).unwrap();
-    assert!(cut_log(&path).unwrap_err().to_string().contains("is a log of version 2; expected version 1"));
+    assert!(cut_log(&path).unwrap_err().to_string().contains("is a log with version 2; expected version 1"));
     assert_eq!(fs::read(&path).unwrap(), later);
     fs::remove_file(path).unwrap();
 }
@@ -225,10 +225,10 @@ fn a_cut_keeps_a_copy_and_the_log_opens() {
         [copy, second].iter().for_each(|copy| fs::remove_file(copy).unwrap());
     }
     let (_journal, _) = Journal::open(&path).unwrap();
-    assert!(cut_log(&path).unwrap_err().to_string().contains("is being written by another process"));
+    assert!(cut_log(&path).unwrap_err().to_string().contains("is open for writing in another process"));
     fs::remove_file(&path).unwrap();
     assert_eq!(check_log(&path).unwrap_err().kind(), ErrorKind::Journal);
     fs::write(&path, "no log\n").unwrap();
-    assert!(cut_log(&path).unwrap_err().to_string().contains("is no log"));
+    assert!(cut_log(&path).unwrap_err().to_string().contains("is not a log"));
     fs::remove_file(path).unwrap();
 }

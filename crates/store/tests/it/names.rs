@@ -261,7 +261,7 @@ fn pipes_and_devices_are_no_logs_and_no_stores() {
         (Path::new("/dev/null"), "a device"),
         (&folder.path(""), "a folder"),
     ] {
-        let words = format!("it is {found}, no regular file");
+        let words = format!("it is {found}, not a regular file");
         let error = Journal::open(path).unwrap_err();
         assert!(error.kind() == ErrorKind::Journal && error.to_string().contains(&words), "{error}");
         let error = context_window_store::check_log(path).unwrap_err();

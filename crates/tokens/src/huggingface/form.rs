@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for Vocabulary {
             type Value = Vocabulary;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a vocabulary: an object of tokens, or a list of tokens with their scores")
+                f.write_str("a vocabulary: an object of tokens, or an array of tokens with their scores")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vocabulary, A::Error> {
@@ -121,7 +121,7 @@ impl Form {
             .map_err(|error| format!("{error}; expected a tokenizer.json of Hugging Face"))?;
         match form.model.dropout.filter(|dropout| *dropout > 0.0) {
             Some(dropout) => Err(format!(
-                "its model drops merges at random (`dropout` {dropout}); counts would not repeat"
+                "its model drops merges at random (`dropout` {dropout}), and counts would differ between runs; expected a model without dropout"
             )),
             None => Ok(form),
         }

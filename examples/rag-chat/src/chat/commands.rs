@@ -245,7 +245,7 @@ impl Chat {
             &self.request().with_limits(limits),
             SessionTexts::Kept,
         )?;
-        ensure!(!Path::new(file).exists(), "{file} is there already; expected a new file");
+        ensure!(!Path::new(file).exists(), "{file} exists already; expected a new file");
         save_whole(file, json.as_bytes()).with_context(|| file.to_owned())?;
         Ok(format!("Written. `cargo run --release -p plan-inspect -- {file}` shows its plan."))
     }

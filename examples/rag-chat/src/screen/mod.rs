@@ -63,7 +63,7 @@ struct Screen {
 
 /// Draws until the user ends the chat. The terminal is restored in every case.
 pub fn run(mut chat: Chat, events: &Receiver<Event>, tasks: Tasks) -> Result<ExitCode> {
-    let mut terminal = ratatui::try_init().context("the terminal cannot be taken over")?;
+    let mut terminal = ratatui::try_init().context("the terminal cannot be set up")?;
     let hook = panic::take_hook();
     let main = thread::current().id();
     panic::set_hook(Box::new(move |panic| {

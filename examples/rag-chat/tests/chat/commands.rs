@@ -201,7 +201,7 @@ fn explanations_differences_costs_and_copies() {
     );
     let file = place.data.path().join("copy.json");
     run.enter(&format!("/save {}", file.display())).enter(&format!("/save {}", file.display()));
-    assert!(run.said().contains("is there already"), "{}", run.said());
+    assert!(run.said().contains("exists already"), "{}", run.said());
     let copy = std::fs::read_to_string(&file).unwrap();
     let session = context_window_formats::Session::from_json(&copy).unwrap();
     assert_eq!(session.log.messages().len(), run.chat.log.messages().len());

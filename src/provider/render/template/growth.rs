@@ -77,9 +77,8 @@ pub(super) fn bounded(
 
 fn too_large(most: u64, of: &str, prompt: u64) -> Error {
     let (most, prompt) = (grouped(most), grouped(prompt));
-    let detail = format!(
-        "builds more than {most} bytes in {of}, for a prompt of {prompt} bytes; expected no more than that"
-    );
+    let detail =
+        format!("builds more than {most} bytes in {of}, for a prompt of {prompt} bytes; expected no more");
     Error::new(ErrorKind::OutOfFuel, detail)
 }
 

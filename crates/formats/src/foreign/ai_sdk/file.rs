@@ -47,7 +47,7 @@ fn data_part(node: &Node<'_>, media_type: &str, name: Option<String>, is_image: 
     };
     if let Source::Data(data) = &source {
         // Decoding checks the data before it becomes part of a message.
-        media::decoded(data).ok_or_else(|| node.fault("is no base64; expected the data of a file"))?;
+        media::decoded(data).ok_or_else(|| node.fault("is not base64; expected the data of a file"))?;
     }
     let media_type = match (media_type, told) {
         ("", None) if is_image || is_image_address(&source) => "image".to_owned(),

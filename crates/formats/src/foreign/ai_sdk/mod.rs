@@ -79,7 +79,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut talk = Talk::default();
     if is_steps(node) {
         let hint = "keep the request's messages and the `response.messages` of the steps";
-        return Err(node.fault(format!("are the steps of a result, without what was asked: {hint}")));
+        return Err(node.fault(format!("are the steps of a result, without the request: {hint}")));
     }
     let messages = if node.is_list() { node.list()? } else { body(node, &mut talk, reading)? };
     let answered = model::answered(&messages);

@@ -59,7 +59,7 @@ pub(super) fn message(
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "tool" => Role::Tool,
-        _ => return Err(kind.fault("is no role of the AI SDK")),
+        _ => return Err(kind.unknown("is not a role of the AI SDK")),
     };
     let id = fields.name("id")?;
     fields.ignore(&OPTIONS);
@@ -95,7 +95,7 @@ fn part(
     let name = kind.text()?;
     let of_tool = ["tool-result", "tool-error", "tool-approval-response"];
     if role == Role::Tool && !of_tool.contains(&&*name) {
-        return Err(kind.fault("is no part of a message of the role tool"));
+        return Err(kind.unknown("is not a part of a message of the role tool"));
     }
     let beside = metadata(fields, &OPTIONS);
     fields.ignore(&OPTIONS);
@@ -154,7 +154,7 @@ fn part(
             fields.ignore_all();
             left.sources += 1;
         }
-        _ => return Err(kind.fault("is no part of a message of the AI SDK that is known")),
+        _ => return Err(kind.unknown("is not a known part of a message of the AI SDK")),
     }
     Ok(())
 }
@@ -227,7 +227,7 @@ fn typed(output: &Node<'_>, mut answer: Answer, reading: &mut Reading) -> Result
             answer.is_failed = true;
         }
         "content" => answer.parts = reading.each(fields.need("value")?.list()?, content_part)?,
-        _ => return Err(kind.fault("is no type of a result that is known")),
+        _ => return Err(kind.unknown("is not a known type of a result")),
     }
     fields.finish(reading)?;
     Ok(answer)
@@ -246,7 +246,7 @@ fn content_part(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
         "media" | "file" | "file-data" | "file-url" | "file-id" | "file-reference" => {
             file::part(&fields, &["data", "url"], false)?
         }
-        _ => return Err(kind.fault("is no part of a result that is known")),
+        _ => return Err(kind.unknown("is not a known part of a result")),
     };
     fields.ignore(&OPTIONS);
     fields.finish(reading)?;

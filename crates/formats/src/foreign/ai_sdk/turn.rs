@@ -131,13 +131,13 @@ impl Left {
             ),
             (
                 self.data,
-                "part of data is left out: the SDK does not send it to a model",
-                "parts of data are left out: the SDK does not send them to a model",
+                "data part is left out: the SDK does not send it to a model",
+                "data parts are left out: the SDK does not send them to a model",
             ),
             (
                 self.unfinished,
-                "call is left out: its input was not whole",
-                "calls are left out: their inputs were not whole",
+                "call is left out: its input is incomplete",
+                "calls are left out: their inputs are incomplete",
             ),
             (
                 self.approvals,

@@ -28,7 +28,7 @@ pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -
             left.data += 1;
             return Ok(Vec::new());
         }
-        _ => return Err(kind.fault("is no role of a message with `parts`")),
+        _ => return Err(kind.unknown("is not a role of a message with `parts`")),
     };
     let id = fields.name("id")?;
     fields.ignore(&["metadata", "createdAt", "annotations", "chatId", "revisionId", "updatedAt", "data"]);
@@ -114,7 +114,7 @@ impl Said {
                 fields.ignore_all();
                 left.data += 1;
             }
-            _ => return Err(kind.fault("is no part of a message of the AI SDK that is known")),
+            _ => return Err(kind.unknown("is not a known part of a message of the AI SDK")),
         }
         fields.finish(reading)
     }
@@ -156,7 +156,7 @@ impl Said {
             }
         }
         if !in_details.contains(whole.trim()) {
-            return Err(details.fault("do not say what `reasoning` says"));
+            return Err(details.fault("do not contain the text of `reasoning`"));
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Said {
                 let error = error.ok_or_else(|| fields.node().fault("has no `errorText`"))?;
                 Some(answer(error.text()?).failed(true))
             }
-            _ => return Err(state.fault("is no state of a tool call that is known")),
+            _ => return Err(state.unknown("is not a known state of a tool call")),
         };
         let call = Call {
             id: Some(id.clone()),
@@ -228,9 +228,7 @@ impl Said {
             }
             ("result", None) => Some(Answer::text(Some(id.clone()), Some(name.clone()), "null")),
             _ => {
-                return Err(
-                    state.fault("is no state of a tool call that is known, or does not fit its result")
-                );
+                return Err(state.unknown("is not a known state of a tool call, or does not fit its result"));
             }
         };
         // A new step number means that the results so far came before this call.
@@ -273,7 +271,7 @@ impl Said {
                     self.turn.say(piece);
                 }
             } else if !repeats(&self.thoughts, &text) {
-                reading.leave(reasoning.fault("says what no part of the message says"))?;
+                reading.leave(reasoning.fault("contains text that is in no part of the message"))?;
             }
         }
         let is_waiting =
@@ -303,7 +301,7 @@ impl Said {
             self.turn.end_step();
             self.text(text);
         } else if let Some(content) = content.filter(|_| has_parts && !repeats(&self.texts, &text)) {
-            reading.leave(content.fault("says what no part of the message says"))?;
+            reading.leave(content.fault("contains text that is in no part of the message"))?;
         }
         self.attachments(fields, reading)
     }

@@ -13,7 +13,7 @@ pub(super) fn system(node: &Node<'_>, reading: &mut Reading) -> Result<Option<St
     match piece(node, Role::System, reading)? {
         None => Ok(None),
         Some(Piece::Part(Part::Text(text))) => Ok(Some(text)),
-        Some(_) => Err(node.fault("is no text; expected texts in `system`")),
+        Some(_) => Err(node.fault("is not text; expected texts in `system`")),
     }
 }
 
@@ -25,9 +25,7 @@ pub(super) fn piece(node: &Node<'_>, role: Role, reading: &mut Reading) -> Resul
     let fields = node.object()?;
     let found = kinds(&fields);
     let [(kind, inside)] = found.as_slice() else {
-        return Err(
-            node.fault("is no block of Converse that is known; expected one key that says what it is")
-        );
+        return Err(node.fault("is not a known block of Converse; expected one key for its type"));
     };
     let piece = match *kind {
         "toolUse" => Some(Piece::Call(call(inside, reading)?)),
@@ -38,7 +36,7 @@ pub(super) fn piece(node: &Node<'_>, role: Role, reading: &mut Reading) -> Resul
             None
         }
         _ if role == Role::System && *kind != "text" && *kind != "guardContent" => {
-            return Err(inside.fault("is no text; expected texts in `system`"));
+            return Err(inside.fault("is not text; expected texts in `system`"));
         }
         _ => Some(Piece::Part(part(kind, inside, reading)?)),
     };
@@ -87,7 +85,7 @@ fn result(node: &Node<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
     let is_failed = match status.as_ref().map(Node::text).transpose()?.as_deref() {
         None | Some("success") => false,
         Some("error") => true,
-        Some(_) => return Err(node.fault("has a `status` that is not known; expected success or error")),
+        Some(_) => return Err(node.fault("has an unknown `status`; expected success or error")),
     };
     let content = fields.get("content");
     let content = match content {
@@ -102,7 +100,7 @@ fn result(node: &Node<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
         let fields = node.object()?;
         let found = kinds(&fields);
         let [(kind, inside)] = found.as_slice() else {
-            return Err(node.fault("is no part of a result of Converse that is known"));
+            return Err(node.fault("is not a known part of a result of Converse"));
         };
         let part = part(kind, inside, reading)?;
         fields.finish(reading)?;
@@ -143,7 +141,7 @@ fn part(kind: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Part, Faul
         "guardContent" => guarded(node, reading)?,
         "citationsContent" => cited(node, reading)?,
         "searchResult" => search_result(node)?,
-        _ => return Err(node.fault("is no part of a message of Converse")),
+        _ => return Err(node.fault("is not a part of a message of Converse")),
     })
 }
 
@@ -171,7 +169,7 @@ fn content(node: &Node<'_>, reading: &mut Reading) -> Result<Source, Fault> {
         (Some(bytes), _) => {
             let data = media::bytes(&bytes)?;
             // Decoding checks the data before it becomes part of a message.
-            media::decoded(&data).ok_or_else(|| bytes.fault("is no base64"))?;
+            media::decoded(&data).ok_or_else(|| bytes.fault("is not base64"))?;
             Source::Data(data)
         }
         (None, Some(location)) => {
@@ -211,7 +209,7 @@ fn document(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
             }
             Source::Data(data) if is_plain => {
                 let text = media::decoded(&data).and_then(|bytes| String::from_utf8(bytes).ok());
-                let text = text.ok_or_else(|| node.fault("is a document of text that is no UTF-8"))?;
+                let text = text.ok_or_else(|| node.fault("is a text document that is not UTF-8"))?;
                 json!({ "type": "text", "media_type": "text/plain", "data": text })
             }
             source => {

@@ -175,7 +175,7 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
         fields.ignore(&["message_id", "created_at", "updated_at"]);
         fields.finish(reading)?;
         if redacted.is_some() {
-            reading.note(format!("{}: a message is read as it was redacted", node.path()));
+            reading.note(format!("{}: the redacted message replaces the original", node.path()));
         }
         return message(&redacted.unwrap_or(inside), reading);
     }
@@ -184,7 +184,7 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "system" => Role::System,
-        _ => return Err(kind.fault("is no role of Converse")),
+        _ => return Err(kind.unknown("is not a role of Converse")),
     };
     let content = fields.need("content")?;
     let blocks = if content.is_text() { vec![content] } else { content.list()? };
@@ -228,7 +228,7 @@ fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let Some(request) = input.get("inputBodyJson") else {
         let elsewhere =
             input.text("inputBodyS3Path")?.map(|path| format!(": it is at {path}")).unwrap_or_default();
-        return Err(input.node().fault(format!("does not hold the body of the request{elsewhere}")));
+        return Err(input.node().fault(format!("does not contain the body of the request{elsewhere}")));
     };
     input.finish(reading)?;
     let text = as_json(&request)?;
@@ -250,7 +250,7 @@ fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         output.ignore(&["outputContentType", "outputTokenCount"]);
         if output.has("outputBodyS3Path") && !output.has("outputBodyJson") {
             output.ignore(&["outputBodyS3Path"]);
-            reading.note("the answer is left out: it is not in the log");
+            reading.note("the reply is left out: it is not in the log");
         }
         if let Some(response) = output.get("outputBodyJson") {
             reply(&response, is_converse, &mut talk, reading)?;
@@ -300,7 +300,7 @@ fn reply(node: &Node<'_>, is_converse: bool, talk: &mut Talk, reading: &mut Read
         None => node.clone(),
     };
     if node.is_list() {
-        reading.note("the answer is left out: it is logged as the pieces of a stream");
+        reading.note("the reply is left out: it is logged as parts of a stream");
         return Ok(());
     }
     let fields = node.object()?;

@@ -33,9 +33,9 @@ pub(super) fn branch<'a>(fields: &Fields<'a>, reading: &mut Reading) -> Result<V
         // Each node is removed when it is visited, so a cycle of parents ends in this error.
         let Some((message, parent)) = nodes.remove(name.as_str()) else {
             let name = plain::short(&name);
-            return Err(mapping
-                .node()
-                .fault(format!("has no node `{name}`, which is named, or it is its own parent")));
+            return Err(mapping.node().fault(format!(
+                "has no node `{name}`, although another node refers to it, or the node is its own parent"
+            )));
         };
         branch.extend(message);
         at = parent;

@@ -73,7 +73,7 @@ impl Chat {
                 content.ignore_all();
                 self.aside.count("computer_output");
             }
-            _ => return Err(kind.fault("is no content of ChatGPT that is known")),
+            _ => return Err(kind.unknown("is not known content of ChatGPT")),
         }
         Ok(said)
     }
@@ -96,7 +96,7 @@ impl Chat {
                 self.aside.count(media);
                 None
             }
-            _ => return Err(kind.fault("is no part of ChatGPT that is known")),
+            _ => return Err(kind.unknown("is not a known part of ChatGPT")),
         };
         fields.finish(reading)?;
         Ok(text)

@@ -95,7 +95,11 @@ impl Chat {
             "assistant" => Role::Assistant,
             "system" => Role::System,
             "tool" => Role::Tool,
-            _ => return Err(role.fault("is no role of ChatGPT; expected user, assistant, tool or system")),
+            _ => {
+                return Err(
+                    role.unknown("is not a role of ChatGPT; expected user, assistant, tool or system")
+                );
+            }
         };
         let said = self.content(&content, reading)?;
         content.finish(reading)?;
@@ -214,8 +218,8 @@ impl Chat {
             "attached files are not in the export",
         );
         let aside = self.aside.note(
-            "content is not in the export or for the screen alone, and left out",
-            "contents are not in the export or for the screen alone, and left out",
+            "content is left out: it is not in the export, or only for the screen",
+            "contents are left out: they are not in the export, or only for the screen",
         );
         reading.notes.extend(aside);
     }

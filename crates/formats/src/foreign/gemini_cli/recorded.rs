@@ -133,7 +133,8 @@ impl<'a> Recorded<'a> {
                 Ok(Vec::new())
             }
             _ => {
-                Err(kind.fault("is no message of Gemini CLI; expected user, gemini, info, error or warning"))
+                Err(kind
+                    .unknown("is not a message of Gemini CLI; expected user, gemini, info, error or warning"))
             }
         }
     }
@@ -141,8 +142,8 @@ impl<'a> Recorded<'a> {
     fn notes(&self, reading: &mut Reading) {
         reading.note_count(
             self.taken_back,
-            "message was taken back by the user or replaced: it is left out",
-            "messages were taken back by the user or replaced: they are left out",
+            "message was removed by the user or replaced: it is left out",
+            "messages were removed by the user or replaced: they are left out",
         );
         reading.note_count(
             self.commands,
@@ -150,8 +151,8 @@ impl<'a> Recorded<'a> {
             "commands and contexts of the tool are left out, as the tool does when it resumes",
         );
         let aside = self.aside.note(
-            "message is for the screen alone and left out",
-            "messages are for the screen alone and left out",
+            "message is left out: it is only for the screen",
+            "messages are left out: they are only for the screen",
         );
         reading.notes.extend(aside);
     }

@@ -81,7 +81,7 @@ fn block(node: &Node<'_>, provider: &str, reading: &mut Reading) -> Result<Optio
         }
         _ => {
             let piece = usual_piece(node, reading)?;
-            let unknown = || node.fault(format!("is of the unknown type `{kind}`"));
+            let unknown = || node.fault(format!("has the unknown type `{kind}`"));
             return piece.map(Some).ok_or_else(unknown);
         }
     };

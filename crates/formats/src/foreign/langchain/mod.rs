@@ -55,8 +55,8 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     }
     match removed {
         0 => {}
-        1 => reading.note("1 message that a RemoveMessage takes out is left out"),
-        more => reading.note(format!("{more} messages that a RemoveMessage takes out are left out")),
+        1 => reading.note("1 message removed by a RemoveMessage is left out"),
+        more => reading.note(format!("{more} messages removed by a RemoveMessage are left out")),
     }
     talk.steps = entries.into_iter().map(Step::Entry).collect();
     Ok(talk)
@@ -90,10 +90,13 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     for key in fields.names().filter(|key| *key != "messages") {
         let value = fields.peek(key).map(Node::json).unwrap_or_default();
         if scan::holds_messages(value) || value.contains("\"kwargs\"") || scan::find_call(value).is_some() {
-            reading
-                .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;
+            reading.leave(
+                node.fault(format!(
+                    "has messages under `{key}` too; expected messages only under `messages`"
+                )),
+            )?;
         } else if scan::find_any(value).is_some() {
-            reading.note(format!("`{key}` of the state is left out: it is no message"));
+            reading.note(format!("`{key}` of the state is left out: it is not a message"));
         }
     }
     Ok(list)
@@ -113,7 +116,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
         let class = class.last().map(Node::text).transpose()?.unwrap_or_default();
         outside.ignore(&["lc", "name", "graph"]);
         if outside.text("type")?.as_deref() != Some("constructor") {
-            return Err(node.fault("is no constructor: what wrote the file could not write the message"));
+            return Err(node.fault("is not a constructor: the file's writer could not serialise the message"));
         }
         (class, outside.need("kwargs")?.object()?)
     } else if outside.has("data") {
@@ -151,7 +154,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
         "tool" | "Tool" | "function" | "Function" => Role::Tool,
         "chat" | "Chat" => role(&fields)?,
         "remove" | "Remove" => return Ok(Said::Removal(id.ok_or_else(|| node.fault("has no `id`"))?)),
-        _ => return Err(node.fault(format!("is of the type `{kind}`, which is no message of LangChain"))),
+        _ => return Err(node.fault(format!("has the type `{kind}`, which is not a message of LangChain"))),
     };
     match role {
         Role::Assistant => content::add_beside(&mut pieces, &fields, &beside, reading)?,
@@ -176,7 +179,7 @@ fn check_again(fields: &Fields<'_>) -> Result<(), Fault> {
         // An empty list and a missing key mean the same.
         let same = |node: Option<Node<'_>>| node.map(|node| node.compact()).filter(|json| json != "[]");
         if inner.has(key) && same(inner.get(key)) != same(fields.get(key)) {
-            return Err(again.fault(format!("says another `{key}` than the message around it")));
+            return Err(again.fault(format!("has a different `{key}` than the message that contains it")));
         }
     }
     Ok(())
@@ -189,7 +192,7 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
         "system" | "developer" => Role::System,
         "user" | "human" => Role::User,
         "assistant" | "ai" | "model" => Role::Assistant,
-        _ => return Err(role.fault("is no role that is known; expected user, assistant or system")),
+        _ => return Err(role.unknown("is not a known role; expected user, assistant or system")),
     })
 }
 
@@ -206,7 +209,7 @@ fn answer(
         Some(_) => return Err(fields.node().fault("has an unknown `status`; expected success or error")),
     };
     if fields.get("artifact").is_some_and(|artifact| scan::find_any(artifact.json()).is_some()) {
-        reading.note_once("artifacts of results, which no model sees, are left out");
+        reading.note_once("artifacts of tool results, which are not sent to a model, are left out");
     }
     let parts: Vec<Part> = super::parts_of(fields.node(), pieces)?;
     Ok(Answer { id: fields.name("tool_call_id")?, name, parts, is_failed })

@@ -173,7 +173,7 @@ fn output_of_js(output: &Node<'_>, reading: &mut Reading) -> Result<String, Faul
             };
             json!([{ "type": "input_image", "image_url": url }]).to_string()
         }
-        _ => return Err(kind.fault("is no output of a tool that is known")),
+        _ => return Err(kind.unknown("is not a known output of a tool")),
     };
     fields.ignore(&["providerData"]);
     fields.finish(reading)?;

@@ -68,7 +68,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         items.add_state(node, reading)?;
     }
     let list = format!("[{}]", items.all.iter().map(|(_, json)| json.as_str()).collect::<Vec<_>>().join(","));
-    let list = RawValue::from_string(list).map_err(|_| node.expected("a list of items"))?;
+    let list = RawValue::from_string(list).map_err(|_| node.expected("an array of items"))?;
     let messages = responses::messages(&list).map_err(|(at, detail)| {
         // The index in the joined list leads back to the path of the item in the file.
         let path = at.and_then(|at| items.all.get(at)).map(|(path, _)| path.clone());

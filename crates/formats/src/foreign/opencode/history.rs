@@ -21,7 +21,7 @@ impl<'a> Message<'a> {
         let is_user = match &*role.text()? {
             "user" => true,
             "assistant" => false,
-            _ => return Err(role.fault("is no role of opencode; expected user or assistant")),
+            _ => return Err(role.unknown("is not a role of opencode; expected user or assistant")),
         };
         Ok(Self { id: info.name("id")?, is_user, info, parts })
     }

@@ -51,15 +51,15 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     }
     reading.note_count(
         total - messages.len(),
-        "message was taken back by the user: it is left out",
-        "messages were taken back by the user: they are left out",
+        "message was removed by the user: it is left out",
+        "messages were removed by the user: they are left out",
     );
     let total = messages.len();
     without_compacted(&mut messages);
     reading.note_count(
         total - messages.len(),
-        "message that opencode compacted is left out: its summary stands for it",
-        "messages that opencode compacted are left out: their summary stands for them",
+        "message that opencode compacted is left out: its summary replaces it",
+        "messages that opencode compacted are left out: their summary replaces them",
     );
     let mut opencode = Opencode { talk, ..Opencode::default() };
     let mut steps = Vec::with_capacity(messages.len());
@@ -157,7 +157,9 @@ impl Opencode {
             "file is not in the session: it is left out",
             "files are not in the session: they are left out",
         );
-        let aside = self.aside.note("part is an error that was logged", "parts are errors that were logged");
+        let aside = self
+            .aside
+            .note("part is a logged error and is left out", "parts are logged errors and are left out");
         reading.notes.extend(aside);
     }
 }

@@ -58,7 +58,7 @@ impl Opencode {
                 }
                 Said::Nothing
             }
-            _ => return Err(kind.fault("is no part of opencode that is known")),
+            _ => return Err(kind.unknown("is not a known part of opencode")),
         };
         fields.finish(reading)?;
         Ok(said)
@@ -115,7 +115,7 @@ impl Opencode {
             }
             _ => {
                 return Err(
-                    status.fault("is no state of a call; expected completed, error, running or pending")
+                    status.unknown("is not a state of a call; expected completed, error, running or pending")
                 );
             }
         };

@@ -129,7 +129,7 @@ fn entries(name: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Ent
                 .each(list.node().list()?, |node, reading| message(&node.object()?, Role::User, reading));
         }
         _ if scan::find_part(node.json()).is_some() => {
-            return Err(node.fault(format!("is an event `{name}`, which is not known, with a text")));
+            return Err(node.fault(format!("is an unknown event `{name}` that contains text")));
         }
         _ => return Ok(Vec::new()),
     };
@@ -165,7 +165,7 @@ pub(super) fn message(fields: &Fields<'_>, role: Role, reading: &mut Reading) ->
     }
     fields.finish(reading)?;
     if pieces.is_empty() {
-        return Err(fields.node().fault("has no content: what wrote it did not capture it"));
+        return Err(fields.node().fault("has no content: its writer did not capture it"));
     }
     Ok(Entry::new(role, pieces))
 }
@@ -176,6 +176,6 @@ fn is_part(node: &Node<'_>) -> bool {
 
 fn parts(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
     reading.each(node.list()?, |node, reading| {
-        usual_piece(node, reading)?.ok_or_else(|| node.fault("is no part that is known"))
+        usual_piece(node, reading)?.ok_or_else(|| node.fault("is not a known part"))
     })
 }

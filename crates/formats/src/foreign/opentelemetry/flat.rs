@@ -20,7 +20,7 @@ pub(super) fn read(fields: &Fields<'_>, span: &mut Span, reading: &mut Reading) 
         // Attributes come in any order; the map sorts the messages by their indexes.
         let mut numbered: BTreeMap<usize, Map<String, Value>> = BTreeMap::new();
         for (key, node) in fields.with_prefix(prefix) {
-            let unknown = || node.fault("is no key of such a message that is known");
+            let unknown = || node.fault("is not a known key of a message");
             let (index, rest) = key.split_once('.').ok_or_else(unknown)?;
             let index = index.parse().map_err(|_| unknown())?;
             set(numbered.entry(index).or_default(), rest, &node)?;
@@ -84,7 +84,7 @@ fn set(message: &mut Map<String, Value>, key: &str, node: &Node<'_>) -> Result<(
         ["contents", index, key] => {
             drop(element(message, "content", index, node)?.insert((*key).to_owned(), value));
         }
-        _ => return Err(node.fault("is no key of such a message that is known")),
+        _ => return Err(node.fault("is not a known key of a message")),
     }
     Ok(())
 }
@@ -98,7 +98,7 @@ fn element<'m>(
 ) -> Result<&'m mut Map<String, Value>, Fault> {
     // The bound keeps one attribute with a large index from filling memory.
     const MOST: usize = 10_000;
-    let unknown = || node.fault("has no number that is known in its key");
+    let unknown = || node.fault("has a key without a valid index");
     let index: usize = index.parse().map_err(|_| unknown())?;
     let all = message.entry(list).or_insert_with(|| json!([])).as_array_mut().ok_or_else(unknown)?;
     if index > MOST {

@@ -31,7 +31,7 @@ pub(super) fn role(node: &Node<'_>) -> Result<Role, Fault> {
         "user" | "human" => Role::User,
         "assistant" | "model" => Role::Assistant,
         "tool" | "function" => Role::Tool,
-        _ => return Err(node.fault("is no role that is known")),
+        _ => return Err(node.unknown("is not a known role; expected system, user, assistant or tool")),
     })
 }
 
@@ -46,7 +46,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     let kind = fields.need("type")?;
     let content = || match fields.get("content") {
         Some(content) => content.text(),
-        None => Err(node.fault("has no `content`: what wrote it did not capture it")),
+        None => Err(node.fault("has no `content`: its writer did not capture it")),
     };
     let file = |source, usual: &str| {
         let modality = fields.text("modality")?.map_or_else(|| usual.to_owned(), |kind| format!("{kind}/"));
@@ -62,7 +62,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
             // A hidden prompt belonged to one earlier request. The model does not see it again.
             let is_hidden = fields.get("visible").is_some_and(|visible| visible.json() == "false");
             if is_hidden {
-                reading.note_once("system prompts for one earlier request alone are left out");
+                reading.note_once("system prompts of single earlier requests are left out");
             }
             (!is_hidden).then(|| Piece::text(text))
         }
@@ -86,7 +86,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
             fields.ignore(&["builtin"]);
             let result = fields.first(&["response", "result", "content"]);
             let result =
-                result.ok_or_else(|| node.fault("has no `response`: what wrote it did not capture it"))?;
+                result.ok_or_else(|| node.fault("has no `response`: its writer did not capture it"))?;
             let is_failed = fields.is_true("is_error");
             let answer = Answer::text(fields.name("id")?, fields.text("name")?, result.text_or_json());
             Some(Piece::Answer(answer.failed(is_failed)))
@@ -114,7 +114,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
         }
         "image-url" => Some(Piece::image(fields.need("url")?.text()?)),
         "document-url" => file(Source::Url(fields.need("url")?.text()?), "application/pdf")?,
-        _ => return Err(kind.fault("is no part of a message that is known")),
+        _ => return Err(kind.unknown("is not a known part of a message")),
     };
     fields.finish(reading)?;
     Ok(piece)

@@ -135,12 +135,12 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut spans: Vec<Span> = span::all(node, reading)?.into_iter().map(|(_, span)| span).collect();
     let told = told(&spans);
     let longest = match told.as_slice() {
-        [] => return Err(node.fault("holds no messages: what wrote it did not capture their content")),
+        [] => return Err(node.fault("contains no messages: its writer did not capture their content")),
         [one] => one.longest,
         [first, second, ..] => {
             let (first, second) = (&spans[first.longest].path, &spans[second.longest].path);
             let detail = format!(
-                "holds {} conversations, of which none tells all (see `{first}` and `{second}`); expected one",
+                "contains {} conversations, and no conversation includes the others (see `{first}` and `{second}`); expected one",
                 told.len()
             );
             return Err(node.fault(detail));

@@ -164,7 +164,7 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
     for key in ["all_messages_events", "events"] {
         if let Some(list) = get(&fields, key) {
             let all = reading.each(list.node().list()?, |node, _| {
-                events::Event::read(&node.object()?)?.ok_or_else(|| node.fault("is no event that is known"))
+                events::Event::read(&node.object()?)?.ok_or_else(|| node.fault("is not a known event"))
             })?;
             span.entries.extend(events::span(all, of_attributes, reading)?.entries);
         }
@@ -176,9 +176,10 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
     for (key, unread) in fields.unread().filter(|(key, _)| is_of_model && !is_beside(key)) {
         let Some(found) = scan::find_any(unread.json()) else { continue };
         if is_own(key) {
-            reading.leave(node.fault(format!("has `{key}`, which is not known and holds {}", found.name)))?;
+            reading
+                .leave(node.fault(format!("has `{key}`, which is unknown and contains {}", found.name)))?;
         } else {
-            reading.note_once("attributes of no convention for generative AI are left out");
+            reading.note_once("attributes that belong to no convention for generative AI are left out");
         }
     }
     Ok(span)

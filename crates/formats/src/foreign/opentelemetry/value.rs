@@ -44,7 +44,7 @@ pub(super) fn any_value(node: &Node<'_>) -> Result<Value, Fault> {
             inner.finish(&mut Reading::default())?;
             serde_json::from_str(&values).unwrap_or_default()
         }
-        _ => return Err(node.fault(format!("is a value of OTLP of the unknown kind `{name}`"))),
+        _ => return Err(node.fault(format!("is an OTLP value of the unknown kind `{name}`"))),
     })
 }
 

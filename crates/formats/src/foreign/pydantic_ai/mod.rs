@@ -51,7 +51,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         reading.note("instructions of earlier requests, which the last one replaces, are left out");
     }
     if history.passed > 0 {
-        reading.note("system prompts for one earlier request alone are left out");
+        reading.note("system prompts of single earlier requests are left out");
     }
     Ok(Talk {
         model: history.model,
@@ -80,7 +80,7 @@ impl History {
         let is_request = match &*kind.text()? {
             "request" => true,
             "response" => false,
-            _ => return Err(kind.fault("is no kind of message; expected request or response")),
+            _ => return Err(kind.unknown("is not a kind of message; expected request or response")),
         };
         fields.ignore(&[
             "usage",
@@ -182,7 +182,7 @@ impl History {
             ("thinking", false) => Read::Pieces(parts::thought(&fields)?.into_iter().collect()),
             ("tool-call" | "builtin-tool-call", false) => one(Piece::Call(parts::call(&fields)?)),
             ("file", false) => one(parts::file(&fields.need("content")?, reading)?),
-            _ => return Err(kind.fault("is no part of such a message that is known")),
+            _ => return Err(kind.unknown("is not a known part of such a message")),
         };
         fields.ignore(&["id", "provider_name", "tool_kind"]);
         fields.finish(reading)?;

@@ -57,7 +57,7 @@ pub(super) fn file(node: &Node<'_>, reading: &mut Reading) -> Result<Piece, Faul
         "audio-url" => ("audio/wav".into(), Source::Url(fields.need("url")?.text()?)),
         "video-url" => ("video/mp4".into(), Source::Url(fields.need("url")?.text()?)),
         "uploaded-file" => ("application/octet-stream".into(), Source::Id(fields.need("file_id")?.text()?)),
-        _ => return Err(kind.fault("is no content of Pydantic AI that is known")),
+        _ => return Err(kind.unknown("is not known content of Pydantic AI")),
     };
     fields.finish(reading)?;
     media::known_part(&media_type, source, None)

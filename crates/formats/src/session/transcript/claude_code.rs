@@ -181,7 +181,7 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
             Step::Compaction(known) => reader.compaction(Ok(known.into()), None),
             Step::Rewind { .. } if rewinds == REWINDS => {
                 reader.ignored.push(format!(
-                    "the user went back more than {} times: from then on nothing is archived for it",
+                    "the user rewound more than {} times: later rewinds archive nothing",
                     plain::grouped(REWINDS)
                 ));
                 rewinds += 1;
@@ -190,7 +190,7 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
             Step::Rewind { to } => {
                 rewinds += 1;
                 if let Err(error) = reader.log.rewind_before(format!("m{to}")) {
-                    reader.ignored.push(format!("going back to before m{to} is not read: {error}"));
+                    reader.ignored.push(format!("the rewind to before m{to} is not applied: {error}"));
                 }
             }
         }
@@ -200,23 +200,23 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
     for (count, one, many) in [
         (
             thread.repeated,
-            "event has a uuid that stands before: it is read once",
-            "events have uuids that stand before: they are read once",
+            "event repeats an earlier uuid: it is read once",
+            "events repeat earlier uuids: they are read once",
         ),
         (
             thread.errors,
-            "error of the interface stands where a reply would: it is left out",
-            "errors of the interface stand where replies would: they are left out",
+            "error message of the interface in place of a reply is left out",
+            "error messages of the interface in place of replies are left out",
         ),
         (
             thread.shown,
-            "message is for the transcript alone: it is left out",
-            "messages are for the transcript alone: they are left out",
+            "message is only for the transcript: it is left out",
+            "messages are only for the transcript: they are left out",
         ),
         (
             thread.results,
-            "`toolUseResult` is not read: the result beside it says what the model was given",
-            "`toolUseResult` are not read: the results beside them say what the model was given",
+            "`toolUseResult` is not read: the tool result next to it is the model's input",
+            "`toolUseResult` are not read: the tool results next to them are the model's input",
         ),
     ] {
         if count > 0 {

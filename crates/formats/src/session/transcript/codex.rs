@@ -31,7 +31,7 @@ struct Meta {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a text, or an object with a text")]
+#[serde(untagged, expecting = "expected a string, or an object with `text`")]
 enum Instructions {
     Bare(String),
     Full { text: String },
@@ -88,7 +88,7 @@ struct Figures {
 
 /// A call of the shell tool that the model was trained with. The item contains no tool name.
 #[derive(Deserialize)]
-#[serde(expecting = "a call: an object")]
+#[serde(expecting = "a tool call: an object")]
 struct ShellCall {
     call_id: Option<String>,
     id: Option<String>,
@@ -96,7 +96,7 @@ struct ShellCall {
 }
 
 #[derive(Deserialize)]
-#[serde(expecting = "a result: an object")]
+#[serde(expecting = "a tool result: an object")]
 struct Output {
     call_id: Option<String>,
     output: Option<Box<RawValue>>,
@@ -109,7 +109,7 @@ struct OldOutput {
 }
 
 #[derive(Deserialize)]
-#[serde(expecting = "a thought: an object")]
+#[serde(expecting = "reasoning: an object")]
 struct Thought {
     content: Option<Content>,
 }
@@ -157,7 +157,7 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
     }
     if rollout.taken_back > 0 {
         let count = plain::grouped(rollout.taken_back as u64);
-        reader.ignored.push(format!("messages that the user took back are left out: {count}"));
+        reader.ignored.push(format!("messages that the user removed are left out: {count}"));
     }
     compactions.for_each(|(_, known)| reader.compaction(Ok(known.into()), None));
     whole(reader, place, model, WireFormat::OpenAiResponses, &rollout.unread)

@@ -100,7 +100,7 @@ fn check_unknown(place: Place<'_>, kind: &str, json: &str) -> Result<(), Error> 
     match found {
         Some(found) => {
             let kind = context_window::text::plain::short(kind);
-            let detail = format!("an event of the type `{kind}` is not known and holds {found}");
+            let detail = format!("an event of the type `{kind}` is unknown and contains {found}");
             Err(place.fault("type", &format!("{detail} (--lenient leaves it out)")))
         }
         None => Ok(()),
@@ -118,7 +118,7 @@ fn whole(
     reader.log.check_ids(std::iter::empty())?;
     bounded::check(reader.log.messages(), &[]).map_err(|(key, detail)| place.fault(&key, &detail))?;
     if reader.log.messages().is_empty() {
-        let detail = "is a transcript without a message; expected events that hold messages";
+        let detail = "is a transcript without messages; expected events with messages";
         return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
     }
     // No reader understood these blocks, so a note counts them by type.
@@ -132,8 +132,7 @@ fn whole(
     let mut ignored = reader.ignored;
     ignored.extend(note_on_results(reader.log.messages()));
     ignored.extend(unread.note("event is not read", "events are not read"));
-    ignored.extend(
-        carried.note("block is kept as the JSON it came as", "blocks are kept as the JSON they came as"),
-    );
+    ignored
+        .extend(carried.note("block is kept as its original JSON", "blocks are kept as their original JSON"));
     Ok(Session { model, wire_format: Some(wire_format), ignored, ..Session::from_log(reader.log) })
 }

@@ -35,8 +35,8 @@ fn messages_of_the_user_interface() {
         ],
         &[
             "1 source is left out: it is not sent to a model",
-            "1 part of data is left out: the SDK does not send it to a model",
-            "1 call is left out: its input was not whole",
+            "1 data part is left out: the SDK does not send it to a model",
+            "1 call is left out: its input is incomplete",
         ],
     );
     let thought = session.log.messages().iter().flat_map(|message| message.reasoning()).next().unwrap();
@@ -103,7 +103,7 @@ fn messages_of_version_4() {
             "assistant: May I book it?",
             r#"call c2 confirm {"boat":"Otter"}"#,
         ],
-        &["1 part of data is left out: the SDK does not send it to a model"],
+        &["1 data part is left out: the SDK does not send it to a model"],
     );
     assert_eq!(session.id.as_deref(), Some("chat-4"));
 }
@@ -124,7 +124,7 @@ fn parts_are_read_if_content_is_empty() {
 fn content_missing_from_the_parts_is_an_error() {
     let message = json!({ "role": "user", "content": "Book the Heron too.", "parts": [{ "type": "text", "text": "Book the Teal." }] });
     let error = try_read("talk", &json!([message]).to_string()).unwrap_err().to_string();
-    assert!(error.contains("[0].content: says what no part of the message says"), "{error}");
+    assert!(error.contains("[0].content: contains text that is in no part of the message"), "{error}");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn the_steps_of_a_result_are_refused_with_advice() {
     let messages = json!([{ "role": "assistant", "content": content }]);
     let step = json!({ "content": content, "finishReason": "stop", "response": { "messages": messages } });
     let error = try_read("steps", &json!([step]).to_string()).unwrap_err().to_string();
-    assert!(error.contains("are the steps of a result, without what was asked"), "{error}");
+    assert!(error.contains("are the steps of a result, without the request"), "{error}");
 }
 
 #[test]

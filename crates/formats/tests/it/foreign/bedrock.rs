@@ -64,7 +64,8 @@ fn lines_of_the_log_are_sessions_by_their_requests() {
     assert_says(&file.session(Some("a1")).unwrap(), &["user: Is the Teal free?", "assistant: It is."], &[]);
     let error = file.session(Some("a2")).unwrap_err().to_string();
     assert!(
-        error.contains("input: does not hold the body of the request: it is at s3://logs/a2_input.json.gz"),
+        error
+            .contains("input: does not contain the body of the request: it is at s3://logs/a2_input.json.gz"),
         "{error}"
     );
 }

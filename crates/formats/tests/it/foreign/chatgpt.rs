@@ -1,8 +1,8 @@
 use super::{assert_says, read, sample, try_read};
 use context_window_formats::SessionFile;
 
-const LEFT: &str = "3 contents are not in the export or for the screen alone, and left out: 1 image_asset_pointer, \
-                    1 real_time_user_audio_video_asset_pointer, 1 reasoning_recap";
+const LEFT: &str = "3 contents are left out: they are not in the export, or only for the screen: 1 \
+                    image_asset_pointer, 1 real_time_user_audio_video_asset_pointer, 1 reasoning_recap";
 
 #[test]
 fn the_current_branch_is_read_with_calls_and_texts_of_tools() {

@@ -19,7 +19,7 @@ fn an_export_is_read_with_the_results_in_the_assistants_messages() {
         &[
             "1 message of another branch is left out",
             "1 file is not in the export",
-            "1 block holds nothing said: 1 token_budget",
+            "1 block has no content for the model: 1 token_budget",
         ],
     );
 }

@@ -1,7 +1,8 @@
 use super::{assert_says, read, sample};
 
-const NO_RANGE: &str = "a task's list names messages that Cline no longer sends (conversationHistoryDeletedRange); \
-                        this file does not: all of its messages are read";
+const NO_RANGE: &str = "the list of a task identifies the messages that Cline no longer sends \
+                        (conversationHistoryDeletedRange); this file does not, and all of its messages are \
+                        read";
 
 #[test]
 fn a_task_is_read() {
@@ -20,7 +21,7 @@ fn a_task_is_read() {
             "assistant: Painted.",
             "user: Now the Otter.",
         ],
-        &[NO_RANGE, "1 result stands in the file without its call: no provider takes it so"],
+        &[NO_RANGE, "1 tool result has no tool call in the file: providers reject it"],
     );
     assert_eq!(session.model.as_deref(), Some("claude-sonnet-4-5"));
 }
@@ -62,7 +63,7 @@ fn removed_range_of_messages_is_omitted() {
     assert_says(
         &session,
         &["user: Paint the Teal.", "assistant: Red?", "user: Kept."],
-        &["2 messages that Cline took out to make room are left out", "1 result is left out with its call"],
+        &["2 messages removed by Cline for lack of space are left out", "1 result is left out with its call"],
     );
 }
 

@@ -23,7 +23,7 @@ fn messages() {
             "result c3 (failed): Tool call invocation rejected. Too dear.",
             "user: Then the Otter.",
         ],
-        &["1 error is left out: the model did not say that"],
+        &["1 error is left out: it is not from the model"],
     );
     assert!(session.log.messages().iter().any(|message| message.name() == Some("Ann")));
 }

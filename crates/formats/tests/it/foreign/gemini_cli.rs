@@ -46,7 +46,7 @@ fn a_session_is_read_without_items_of_the_screen() {
         TALK,
         &[
             "1 command or context of the tool is left out, as the tool does when it resumes",
-            "3 messages are for the screen alone and left out: 1 error, 1 info, 1 warning",
+            "3 messages are left out: they are only for the screen: 1 error, 1 info, 1 warning",
         ],
     );
     assert_eq!((session.id.as_deref(), session.model.as_deref()), (Some("s1"), Some("gemini-2.5-pro")));
@@ -57,7 +57,7 @@ fn lines_replace_and_take_back_messages() {
     assert_says(
         &sample("gemini-cli-session.jsonl"),
         TALK,
-        &["2 messages were taken back by the user or replaced: they are left out"],
+        &["2 messages were removed by the user or replaced: they are left out"],
     );
 }
 

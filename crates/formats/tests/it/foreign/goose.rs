@@ -17,7 +17,7 @@ fn an_export_is_read_without_items_of_the_screen() {
             "assistant: Heron and Otter are free.",
             "user: Book the Otter, please.",
         ],
-        &["1 part is for the user's eyes alone: it is left out"],
+        &["1 part is only for the user: it is left out"],
     );
     assert_eq!(session.id.as_deref(), Some("20261101_1"));
     assert_eq!(session.model.as_deref(), Some("claude-sonnet-4-5"));
@@ -69,5 +69,21 @@ fn content_that_is_not_known_is_an_error_with_its_place() {
     let text = r#"[{"role":"user","created":1,"content":[{"type":"smellResponse","id":"a"}],
         "metadata":{"agentVisible":true}}]"#;
     let error = try_read("goose.json", text).unwrap_err().to_string();
-    assert!(error.contains("[0].content[0].type: is no content of goose"), "{error}");
+    assert!(error.contains("[0].content[0].type: `smellResponse` is not known content of goose"), "{error}");
+}
+
+#[test]
+fn text_of_a_message_only_for_the_user_is_left_out_with_a_note() {
+    let part = |text: &str, audience: &str| {
+        format!(r#"{{"type":"text","text":"{text}","annotations":{{"audience":["{audience}"]}}}}"#)
+    };
+    let (shown, sent) = (part("Saved as draft.", "user"), part("Paint the Heron.", "assistant"));
+    let text = format!(
+        r#"[{{"role":"user","created":1,"content":[{shown},{sent}],"metadata":{{"agentVisible":true}}}}]"#
+    );
+    assert_says(
+        &read("goose.json", &text),
+        &["user: Paint the Heron."],
+        &["1 part is only for the user: it is left out"],
+    );
 }

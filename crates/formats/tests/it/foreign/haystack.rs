@@ -57,5 +57,5 @@ fn a_trace_without_the_bytes_of_an_image_is_refused() {
     let text = r#"[{"role":"user","meta":{},"name":null,"content":[{"text":"See this."},
         {"image":{"base64_image":"Base64 string (96 characters)","mime_type":"image/png"}}]}]"#;
     let error = try_read("talk", text).unwrap_err().to_string();
-    assert!(error.contains("[0].content[1].image.base64_image: is no base64"), "{error}");
+    assert!(error.contains("[0].content[1].image.base64_image: is not base64"), "{error}");
 }

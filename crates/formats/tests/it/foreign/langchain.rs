@@ -66,7 +66,7 @@ fn messages_of_a_graphs_state_are_read() {
 fn other_keys_of_a_state_are_left_out_with_a_note() {
     let text = r#"{"values":{"messages":[{"type":"human","content":"Is it free?","id":"h1"}],"todos":["Ask the desk"]},
         "next":["agent"],"checkpoint":{"thread_id":"t"},"tasks":[]}"#;
-    let note = "`todos` of the state is left out: it is no message";
+    let note = "`todos` of the state is left out: it is not a message";
     assert_says(&read("state", text), &["user: Is it free?"], &[note]);
     let text = text.replace(r#"["Ask the desk"]"#, r#"[{"role":"user","content":"Ask the desk"}]"#);
     assert!(try_read("state", &text).unwrap_err().to_string().contains("has messages under `todos` too"));
@@ -123,14 +123,14 @@ fn removed_message_is_omitted() {
     assert_says(
         &session,
         &["user: Is the Heron free?", "assistant: It is free."],
-        &["1 message that a RemoveMessage takes out is left out"],
+        &["1 message removed by a RemoveMessage is left out"],
     );
 }
 
 #[test]
 fn results_without_calls_are_noted() {
     let session = read("talk", &flat(&[r#"{"type":"tool","name":"tide","content":"The tide is low"}"#]));
-    assert_eq!(session.ignored(), ["1 result stands in the file without its call: no provider takes it so"]);
+    assert_eq!(session.ignored(), ["1 tool result has no tool call in the file: providers reject it"]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn unknown_content_is_refused_by_its_place() {
         (
             r#"{"type":"ai","content":[{"type":"tool_use","id":"c","name":"tide","input":{"a":1}}],
                 "tool_calls":[{"name":"tide","id":"c","args":{"a":2}}]}"#,
-            "[1].tool_calls[0]: has other arguments",
+            "[1].tool_calls[0]: has arguments that differ",
         ),
         (r#"{"lc":1,"type":"not_implemented","id":["x","AIMessage"],"repr":"AIMessage()"}"#, "[1]"),
     ];

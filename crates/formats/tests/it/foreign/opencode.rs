@@ -46,6 +46,6 @@ fn a_summary_precedes_the_messages_that_it_keeps() {
             "assistant: TAIL ANSWER",
             "user: NOW",
         ],
-        &["2 messages that opencode compacted are left out: their summary stands for them"],
+        &["2 messages that opencode compacted are left out: their summary replaces them"],
     );
 }

@@ -65,7 +65,7 @@ fn a_prompt_for_one_request_is_in_that_alone() {
             "system: 3 tries are left.",
             "user: Is the Heron free?",
         ],
-        &["system prompts for one earlier request alone are left out"],
+        &["system prompts of single earlier requests are left out"],
     );
 }
 

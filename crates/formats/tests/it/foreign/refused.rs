@@ -53,7 +53,7 @@ fn sessions_of_pi_and_droid() {
     let message = r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"Is the Teal free?"}}"#;
     assert_refused(&format!("{header}\n{message}"), "pi", "parentId");
     let header = r#"{"type":"session_start","id":"d","title":"t","cwd":"/boats"}"#;
-    assert_refused(&format!("{header}\n{message}"), "Droid", "take `message` out of each line");
+    assert_refused(&format!("{header}\n{message}"), "Droid", "extract `message` from each line");
 }
 
 #[test]

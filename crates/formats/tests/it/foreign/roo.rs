@@ -37,7 +37,7 @@ fn condensed_messages_are_omitted_except_the_task_before_an_older_summary() {
             "assistant: KEPT 2",
             "user: KEPT 3",
         ],
-        &["2 messages that Roo Code condensed are left out: their summary stands for them"],
+        &["2 messages that Roo Code condensed are left out: their summary replaces them"],
     );
 }
 
@@ -47,7 +47,7 @@ fn the_newest_summary_counts_and_results_without_their_calls_go() {
         &sample("roo-condensed-twice.json"),
         &["user: ## Conversation Summary\nSECOND SUMMARY", "user: NOW"],
         &[
-            "4 messages that Roo Code condensed are left out: their summary stands for them",
+            "4 messages that Roo Code condensed are left out: their summary replaces them",
             "1 result is left out with its call",
         ],
     );
@@ -67,7 +67,7 @@ fn truncated_messages_are_omitted_while_their_marker_exists() {
     assert_says(
         &read("task.json", &marked(marker)),
         &["user: Paint the Teal.", "user: [2 messages hidden]", "assistant: Painted red.", "user: Thanks."],
-        &["2 messages that Roo Code took out to make room are left out"],
+        &["2 messages removed by Roo Code for lack of space are left out"],
     );
     // The user went back to before the cut: the marker is gone, and the messages are active again.
     assert_says(

@@ -65,7 +65,7 @@ fn a_history_of_mistral() {
             "thought: Only one.",
             "assistant: The Heron is free.",
         ],
-        &["1 run of a tool of Mistral's is left out: it sends none back"],
+        &["1 run of a built-in tool of Mistral is left out: a client does not send it"],
     );
     assert_eq!(session.id.as_deref(), Some("conv_1"));
 }

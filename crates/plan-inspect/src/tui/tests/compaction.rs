@@ -101,7 +101,7 @@ fn growing_session_undoes_an_applied_compaction() {
     it.press("c<Enter>c").unwrap();
     assert_ne!(fingerprint(&it), own);
     let asked = update::answer(&mut it.app, Answer::Reloaded(Ok(Arc::new(subject(FULL)))));
-    assert!(it.app.note.contains("was taken back"), "{}", it.app.note);
+    assert!(it.app.note.contains("was undone"), "{}", it.app.note);
     assert_eq!((it.app.popup, it.app.applied.len(), asked.len()), (None, 0, 2));
 }
 

@@ -512,10 +512,10 @@ fn a_popup_is_as_large_as_its_content() {
 #[test]
 fn the_overview_gives_way_to_the_sections() {
     let mut it = screen(CHAT, (80, 24), "");
-    assert!(it.text().unwrap().contains("What fills the prompt"));
+    assert!(it.text().unwrap().contains("Contents of the prompt"));
     it.press("v").unwrap();
     let text = it.text().unwrap();
-    assert!(text.contains("Sections") && !text.contains("What fills the prompt"), "{text}");
+    assert!(text.contains("Sections") && !text.contains("Contents of the prompt"), "{text}");
 }
 
 /// A fix is tried in addition to other tried changes, even if only those exceed the budget. The next fix
@@ -605,7 +605,7 @@ fn a_rewind_is_a_line_among_the_items() {
     assert!(matches!(it.app.list.selected_row(), Some(ListRow::Rewound(2))), "{:?}", it.app.list.rows());
     let text = it.text().unwrap();
     assert!(
-        text.contains("Rewound · Esc closes") && text.contains("up to here are no longer sent."),
+        text.contains("Rewound · Esc closes") && text.contains("to this marker are no longer sent."),
         "{text}"
     );
 }

@@ -131,7 +131,7 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
             app.note.clear();
             if !app.applied.is_empty() {
                 app.applied.clear();
-                app.note = "the session has grown: the applied compaction was taken back".into();
+                app.note = "the session has grown: the applied compaction was undone".into();
             }
             // The preview was made for the old session.
             app.popup.take_if(|popup| *popup == Popup::Compaction);

@@ -79,7 +79,7 @@ pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
     let next = if all.len() > 1 { "; f shows the next" } else { "" };
     app.note = match after {
         Some(_) => format!("{place}, tried: {said}; u undoes it{next}"),
-        None => format!("{place}, not to be tried here: {said}{next}"),
+        None => format!("{place}, cannot be tried here: {said}{next}"),
     };
     let changes = after.unwrap_or_else(|| before.clone());
     app.fix = Some(Fix { all: all.clone(), number, at: app.at.clone(), before, after: changes.clone() });

@@ -122,9 +122,9 @@ fn marker(app: &App, columns: u16) -> Option<Text<'static>> {
         }
         ListRow::Item(_) => None,
         ListRow::CompactionUndone(number) => {
-            Some(format!("What compaction #{number} archived is sent again.").into())
+            Some(format!("The messages archived by compaction #{number} are sent again.").into())
         }
-        ListRow::LeftOut(_) => Some("Left out by what is tried: x brings it back.".into()),
-        _ => Some("Messages from there up to here are no longer sent.".into()),
+        ListRow::LeftOut(_) => Some("Left out by a what-if change: x restores it.".into()),
+        _ => Some("The messages from that message to this marker are no longer sent.".into()),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
                 "the tools are in another order: nothing is cached"
             }
             (Some(_), _) => "the tools differ: nothing is cached",
-            (None, Some(_)) => "no item has another state or text; their order differs",
+            (None, Some(_)) => "no item changed its state or text; their order differs",
             (None, None) => "no differences",
         };
         return show_text(frame, inner, said, app.theme.good);

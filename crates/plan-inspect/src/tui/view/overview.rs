@@ -14,11 +14,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         return;
     }
     let Some(plan) = app.plan() else {
-        frame.render_widget(pane(app, "What fills the prompt", false), area);
+        frame.render_widget(pane(app, "Contents of the prompt", false), area);
         return;
     };
     let Some(overflow) = &plan.overflow else {
-        frame.render_widget(pane(app, "What fills the prompt", false), area);
+        frame.render_widget(pane(app, "Contents of the prompt", false), area);
         frame.render_widget(PromptGrid::new(plan).with_theme(app.theme), inside(area));
         return;
     };

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 /// Returns the line of a report about the largest items of the prompt.
 fn fills(args: &[&str]) -> String {
     let text = out(&[args, &["--width", "1000"]].concat());
-    text.lines().find(|line| line.starts_with("fills   ")).unwrap_or_default().to_owned()
+    text.lines().find(|line| line.starts_with("contents  ")).unwrap_or_default().to_owned()
 }
 
 /// Returns the tokens of the kinds with this prefix in a report.
 fn tokens(args: &[&str], kind: &str) -> u64 {
     let text = out(args);
-    let kinds = text.lines().skip_while(|line| *line != "what fills the prompt").skip(1);
+    let kinds = text.lines().skip_while(|line| *line != "contents of the prompt").skip(1);
     let cells = kinds.take_while(|line| !line.is_empty()).filter_map(|line| line.split_once(" %  "));
     let of_kind = cells.filter(|(_, name)| name.starts_with(kind));
     of_kind.map(|(left, _)| number(left.split_whitespace().next().unwrap_or_default())).sum()
@@ -28,7 +28,7 @@ fn apply(name: &str, args: &[&str]) -> String {
     if let Some((_, said)) = line.split_once("; --set ") {
         let (set, promise) = said.split_once(' ').unwrap();
         let (before, after) = promise.rsplit_once(": ").unwrap().1.split_once(" tokens become ").unwrap();
-        let kind = line["fills   ".len()..].split(" %").next().unwrap().rsplit_once(' ').unwrap().0;
+        let kind = line["contents  ".len()..].split(" %").next().unwrap().rsplit_once(' ').unwrap().0;
         let changed = [args, &["--set", set]].concat();
         assert_eq!(
             (tokens(args, kind), tokens(&changed, kind)),

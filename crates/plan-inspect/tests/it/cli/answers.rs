@@ -19,7 +19,7 @@ fn the_vectors_hold() {
         "{said}"
     );
     let none = file("no-vector.json", b"{\"rules\": [], \"budget\": -1}");
-    assert!(fails(&["vectors", none.to_str().unwrap()]).contains("no vector"));
+    assert!(fails(&["vectors", none.to_str().unwrap()]).contains("not a test vector"));
 }
 
 /// The report of the largest prompt states its budget too, because a prompt may be large only relative to it.
@@ -114,9 +114,9 @@ fn diff_reports_reordered_tools() {
     let third = path("tools-3.json", session(["stock", "price", "route"], "Finds"));
     let [first, second, third] = [&first, &second, &third].map(|path| path.to_str().unwrap());
     let said = out(&["diff", first, second, "--width", "200"]);
-    let order = "tools   the same tools in another order; a prompt begins with them: nothing of it is read from the cache";
+    let order = "tools   the same tools in another order; tools come first in a prompt: nothing is read from the cache";
     assert!(said.contains(order) && said.contains("cache break at tools: order changed"), "{said}");
-    assert!(said.ends_with("\nno item has another state or text\n"), "{said}");
+    assert!(said.ends_with("\nno item changed its state or text\n"), "{said}");
     for format in ["markdown", "html"] {
         let said = out(&["diff", first, second, "--format", format]);
         assert!(
@@ -210,7 +210,8 @@ fn plan_reports_the_length_of_its_cached_prefix() {
         json["included"].as_array().unwrap().iter().map(|row| row["token_estimate"].as_u64().unwrap()).sum();
     let sum = sum + 42; // the tools
     let total = &json["estimated_tokens_total"];
-    let whole = format!("cached  {sum} of this prompt's {total} tokens, 100 % of the last prompt's items\n");
+    let whole =
+        format!("cached    {sum} of this prompt's {total} tokens, 100 % of the last prompt's items\n");
     assert!(again.contains(&whole), "{again}");
     assert_eq!(json["prefix"]["tokens"], sum);
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/explaining.md")).unwrap();

@@ -81,7 +81,7 @@ fn input_files_are_never_overwritten() {
     let mut tried = 0;
     let mut refused = |args: &[&str]| {
         let error = fails(args);
-        assert!(error.contains("what is read is never changed"), "{args:?}: {error}");
+        assert!(error.contains("inputs are never changed"), "{args:?}: {error}");
         assert_eq!(bytes_of(&folder), before, "{args:?}");
         tried += 1;
     };
@@ -165,12 +165,15 @@ fn named_pipe_is_no_file_of_options() {
     for flag in ["--config", "--models"] {
         let output = inspect(&[EXAMPLE, flag, pipe]).timeout(patience).assert().code(2);
         let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
-        assert!(said.contains(pipe) && said.contains("is a named pipe, no regular file"), "{flag}: {said}");
+        assert!(
+            said.contains(pipe) && said.contains("is a named pipe, not a regular file"),
+            "{flag}: {said}"
+        );
     }
     let output = inspect(&[EXAMPLE]).env("CONTEXT_WINDOW_CONFIG", pipe).timeout(patience).assert().code(2);
-    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("no regular file"));
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("not a regular file"));
     let output = inspect(&["repair", pipe]).timeout(patience).assert().code(2);
-    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("no regular file"));
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("not a regular file"));
 }
 
 /// Results contain conversation texts, so only their owner may read them under any umask. Manual pages are
@@ -246,7 +249,7 @@ fn two_results_never_go_into_one_file() {
     let dotted = folder.join("tokenizer/../new.json").display().to_string();
     for other in [&new, &dotted] {
         let error = fails(&[&session, "--save-anchor", &new, "-o", other, "--format", "json"]);
-        assert!(error.contains("--output and --save-anchor both name"), "{error}");
+        assert!(error.contains("--output and --save-anchor both write to"), "{error}");
         assert!(!Path::new(&new).exists());
     }
     fs::write(&new, "old").unwrap();

@@ -105,7 +105,7 @@ fn no_session_is_written_over() {
         &[link, "-o", path],
     ] {
         let error = fails(args);
-        let refused = if args[0] == "compact" { "exists" } else { "what is read is never changed" };
+        let refused = if args[0] == "compact" { "exists" } else { "inputs are never changed" };
         assert!(error.contains(refused), "{args:?}: {error}");
         assert_eq!(std::fs::read(path).unwrap(), session, "{args:?}");
     }
@@ -181,7 +181,7 @@ fn a_line_of_many_is_chosen_by_its_id_or_number() {
     assert!(out(&[path, "--id", "third"]).contains("query"));
     let gz = file("lines.jsonl.gz", &packed(LINES));
     assert_eq!(out(&[gz.to_str().unwrap(), "--id", "third"]), out(&[path, "--id", "third"]));
-    insta::assert_snapshot!(fails(&[path]).replace(path, "lines.jsonl"), @"plan-inspect: lines.jsonl: holds 3 sessions; choose one by its id: first, 2, third");
+    insta::assert_snapshot!(fails(&[path]).replace(path, "lines.jsonl"), @"plan-inspect: lines.jsonl: contains 3 sessions; choose one by its id: first, 2, third");
     insta::assert_snapshot!(fails(&[path, "--id", "fourth"]).replace(path, "lines.jsonl"), @"plan-inspect: lines.jsonl: has no session `fourth`; its ids are: first, 2, third");
 }
 
@@ -189,7 +189,7 @@ fn a_line_of_many_is_chosen_by_its_id_or_number() {
 fn bad_input_is_exit_code_2_and_one_message() {
     insta::assert_snapshot!(fails(&["nowhere.json"]), @"plan-inspect: nowhere.json cannot be read: No such file or directory (os error 2)");
     let broken = file("broken.gz", &[0x1f, 0x8b, 8, 0, 1]);
-    assert!(fails(&[broken.to_str().unwrap()]).contains("cannot be read: no whole gzip file"));
+    assert!(fails(&[broken.to_str().unwrap()]).contains("cannot be read: incomplete gzip file"));
     let binary = file("binary.json", b"{\"messages\":\n[\xff]}");
     insta::assert_snapshot!(fails(&[binary.to_str().unwrap()]).replace(binary.to_str().unwrap(), "binary.json"), @"plan-inspect: binary.json:2: byte 14 is not UTF-8; expected JSON in UTF-8");
     let empty = file("empty.json", b"");
@@ -234,7 +234,7 @@ fn retriever_json_replaces_the_documents() {
     assert_eq!(rows(&["--rag-distances"]), ["8", "7"]);
     let error = fails(&[EXAMPLE, "--rag", &hits]);
     assert!(
-        error.contains("hits.json: no list of hits; looked for a list, found an object with result"),
+        error.contains("hits.json: no array of hits; looked for an array, found an object with result"),
         "{error}"
     );
 }
@@ -266,7 +266,7 @@ fn oversized_input_is_an_error_before_it_is_read() {
         assert!(bytes.len() < 2_500_000, "{name}: {}", bytes.len());
         let path = file(name, &bytes);
         let error = fails(&[path.to_str().unwrap()]);
-        let expected = format!("{name}{place}: the session holds more than 10,000,000 JSON values");
+        let expected = format!("{name}{place}: the session contains more than 10,000,000 JSON values");
         assert!(error.contains(&expected), "{error}");
     }
     // A part, arguments or a schema above the size that is inspected, which is below the limit of a session.
@@ -277,13 +277,13 @@ fn oversized_input_is_an_error_before_it_is_read() {
         (
             "part.json",
             format!(r#"[{{"role":"user","content":[{{"type":"x","x":{list}}}]}}]"#),
-            "message 0: a part of an unknown type: it holds",
+            "message 0: a part of an unknown type: it contains",
         ),
-        ("arguments.json", format!("[{arguments}]"), "message 0: the arguments of a call: it holds"),
+        ("arguments.json", format!("[{arguments}]"), "message 0: the arguments of a call: it contains"),
         (
             "schema.json",
             format!(r#"{{"query":"q","tools":[{{"name":"f","parameters":{{"enum":{list}}}}}]}}"#),
-            "tools[0]: its JSON: it holds",
+            "tools[0]: its JSON: it contains",
         ),
     ] {
         let error = fails(&[file(name, text.as_bytes()).to_str().unwrap()]);
@@ -298,7 +298,7 @@ fn half_a_character_is_read_with_a_note() {
     let path = file("halves.json", text.as_bytes());
     let assert = inspect(&[path.to_str().unwrap(), "--format", "messages"]).assert().success();
     let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
-    assert!(said.contains("2 halves of characters"), "{said}");
+    assert!(said.contains("2 unpaired surrogates"), "{said}");
     let body = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
     assert!(
         body.contains("a \u{fffd} b \u{1f600}")
@@ -337,7 +337,7 @@ fn empty_required_value_is_an_error() {
     let session = file("no-model.json", br#"{"query":"x"}"#);
     let error = fails(&[session.to_str().unwrap(), "--config", options.to_str().unwrap()]);
     assert!(
-        error.contains("wrong-tokenizer.toml:2: model.default.tokenizer: tokenizer `gpt2` is not known here"),
+        error.contains("wrong-tokenizer.toml:2: model.default.tokenizer: tokenizer `gpt2` is unknown"),
         "{error}"
     );
 }
@@ -350,7 +350,7 @@ fn a_note_that_is_pinned_twice_is_the_last_one() {
     let assert = inspect(&[path.to_str().unwrap(), "--format", "messages"]).assert().success();
     let output = assert.get_output();
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("note `n` is pinned twice: the last one counts")
+        String::from_utf8_lossy(&output.stderr).contains("note `n` is pinned twice: the last one is used")
     );
     let body = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(body.contains("three") && !body.contains("one"), "{body}");

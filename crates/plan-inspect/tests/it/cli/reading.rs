@@ -10,12 +10,12 @@ fn unknown_value_is_an_error_in_strict_mode_only() {
     let path = path.to_str().unwrap();
     let error = fails(&[path]);
     assert!(
-        error.contains("reading-talk.json:1: messages[0].parts: is not known and holds a text"),
+        error.contains("reading-talk.json:1: messages[0].parts: is unknown and contains text"),
         "{error}"
     );
     let lenient = inspect(&[path, "--lenient", "--format", "messages"]).assert().success();
     let note = String::from_utf8(lenient.get_output().stderr.clone()).unwrap();
-    assert!(note.contains("note: left out: messages[0].parts is not known"), "{note}");
+    assert!(note.contains("note: left out: messages[0].parts is unknown"), "{note}");
     assert!(out(&[path, "--lenient", "--format", "messages"]).contains("Which boats are free?"));
 }
 
@@ -33,7 +33,7 @@ fn a_format_is_named_or_suggested() {
         );
     }
     assert!(fails(&[path, "--from", "sessions"]).contains("session"));
-    assert!(fails(&[path, "--from", "codex"]).contains("is no transcript of Codex CLI"));
+    assert!(fails(&[path, "--from", "codex"]).contains("is not a transcript of Codex CLI"));
 }
 
 /// A list notes unreadable sessions instead of showing them as empty.
@@ -71,9 +71,12 @@ fn a_session_names_no_tokenizer_file() {
         let path = file(&format!("reading-{name}.json"), text.as_bytes());
         let path = path.to_str().unwrap();
         let error = fails(&[path]);
-        assert!(error.contains("is no built-in tokenizer, and a session file may name no file"), "{error}");
         assert!(
-            error.trim_end().ends_with("--allow-tokenizer-file opens it, --tokenizer takes another"),
+            error.contains("is not a built-in tokenizer, and a session file must not specify a file"),
+            "{error}"
+        );
+        assert!(
+            error.trim_end().ends_with("--allow-tokenizer-file opens it, --tokenizer sets another"),
             "{error}"
         );
         assert!(out(&[path, "--tokenizer", "chars/4"]).contains("chars/4"));

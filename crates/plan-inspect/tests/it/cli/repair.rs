@@ -34,7 +34,7 @@ fn repair(path: &Path, args: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn damaged_line_is_named_and_cut_on_request_with_a_copy() {
     let (path, whole) = log("repair");
-    assert_eq!(repair(&path, &[]), (Some(0), "talk.log is whole: 8 messages and 0 events\n".into()));
+    assert_eq!(repair(&path, &[]), (Some(0), "talk.log is intact: 8 messages and 0 events\n".into()));
     let mut damaged = whole.clone();
     let at = whole.windows(9).position(|text| text == b"message 6").unwrap();
     damaged[at + 2] ^= 1;
@@ -61,12 +61,12 @@ fn damaged_line_is_named_and_cut_on_request_with_a_copy() {
     let (code, shown) = repair(&path, &["--cut"]);
     assert_eq!(code, Some(0));
     assert!(
-        shown.ends_with("Cut off before line 8. talk.log.from-line-8.cut has what was cut.\n"),
+        shown.ends_with("Cut off before line 8. talk.log.from-line-8.cut contains the removed lines.\n"),
         "{shown}"
     );
     let copy = path.with_file_name("talk.log.from-line-8.cut");
     assert_eq!([fs::read(&path).unwrap(), fs::read(copy).unwrap()].concat(), damaged);
-    assert_eq!(repair(&path, &[]), (Some(0), "talk.log is whole: 6 messages and 0 events\n".into()));
+    assert_eq!(repair(&path, &[]), (Some(0), "talk.log is intact: 6 messages and 0 events\n".into()));
     assert_eq!(Journal::open(&path).unwrap().1.messages().len(), 6);
 }
 
@@ -77,8 +77,8 @@ fn unfinished_end_is_no_damage() {
     fs::write(&path, &whole[..whole.len() - 5]).unwrap();
     let (code, shown) = repair(&path, &[]);
     assert_eq!(code, Some(0));
-    assert!(shown.starts_with("talk.log:9: is unfinished, as a crash leaves it"), "{shown}");
-    assert!(shown.contains("unfinished  {\"message\"") && !shown.contains("damaged"), "{shown}");
+    assert!(shown.starts_with("talk.log:9: is incomplete, as after a crash"), "{shown}");
+    assert!(shown.contains("incomplete  {\"message\"") && !shown.contains("damaged"), "{shown}");
     assert!(out(&["history", path.to_str().unwrap()]).contains("message 6"));
 }
 
@@ -102,31 +102,28 @@ fn second_damaged_line_is_reported() {
     let second = "\ntalk.log:8: does not match its checksum, and record 8 follows it";
     let (code, shown) = repair(&path, &[]);
     assert!(
-        code == Some(1) && shown.contains("nothing is lost with it") && shown.contains(second),
+        code == Some(1) && shown.contains("its repair loses no data") && shown.contains(second),
         "{shown}"
     );
     let (code, shown) = repair(&path, &["--cut"]);
-    assert!(
-        code == Some(1) && shown.contains("Line 1 was written again") && shown.contains(second),
-        "{shown}"
-    );
+    assert!(code == Some(1) && shown.contains("Line 1 was restored") && shown.contains(second), "{shown}");
     let (code, shown) = repair(&path, &["--cut", "--format", "json"]);
     let json: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(
         (code, &json["damage"]["line"], &json["damage"]["second"]),
         (Some(0), &8.into(), &Value::Null)
     );
-    assert_eq!(repair(&path, &[]), (Some(0), "talk.log is whole: 6 messages and 0 events\n".into()));
+    assert_eq!(repair(&path, &[]), (Some(0), "talk.log is intact: 6 messages and 0 events\n".into()));
 }
 
 #[test]
 fn other_files_are_refused_and_unchanged() {
     for (file, words) in [
-        (EXAMPLE, "is no log"),
+        (EXAMPLE, "is not a log"),
         ("nowhere.log", "cannot be opened"),
-        ("-", "is no log on disk"),
-        ("sqlite:talks.db", "is no log on disk"),
-        ("examples", "it is a folder, no regular file"),
+        ("-", "is not a log on disk"),
+        ("sqlite:talks.db", "is not a log on disk"),
+        ("examples", "it is a folder, not a regular file"),
     ] {
         let before = fs::read(crate::support::root().join(EXAMPLE)).unwrap();
         let said = fails(&["repair", file, "--cut"]);

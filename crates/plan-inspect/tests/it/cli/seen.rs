@@ -83,7 +83,7 @@ fn grown_section_is_reported() {
             let grew = sections.filter(|one| one["used"].as_u64() > one["budget"].as_u64()).count();
             let report = out(&[example, "--budget", &budget]);
             assert_eq!(
-                report.matches("more than its budget: others leave them").count(),
+                report.matches("more than its budget: unused by others").count(),
                 grew,
                 "{example} {budget}"
             );
@@ -119,7 +119,7 @@ fn sessions_are_listed_and_picked() {
     let picker = out(&["tui", path, "--print", "80x10"]);
     assert!(picker.contains("[Sessions · 1 of 2]") && picker.contains("Enter open"), "{picker}");
     let chosen = out(&["tui", path, "--print", "80x24", "--keys", "j<Enter>"]);
-    assert!(chosen.starts_with("two · ") && chosen.contains("What fills the prompt"), "{chosen}");
+    assert!(chosen.starts_with("two · ") && chosen.contains("Contents of the prompt"), "{chosen}");
     let of_the_first = out(&["tui", path, "--print", "80x24", "--keys", "jjkk<Enter>v"]);
     assert!(of_the_first.starts_with("one · ") && of_the_first.contains("Sections"), "{of_the_first}");
 }

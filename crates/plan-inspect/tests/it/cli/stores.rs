@@ -87,7 +87,7 @@ fn the_sessions_of_a_store_are_listed_played_and_checked() {
         assert_eq!(json.as_array().unwrap().len(), 5);
         assert!(json[0]["updated"].as_str().unwrap().ends_with('Z'));
         assert!(
-            fails(&[address]).contains("holds 5 sessions; choose one by --id: "),
+            fails(&[address]).contains("contains 5 sessions; choose one with --id: "),
             "{}",
             fails(&[address])
         );
@@ -99,7 +99,7 @@ fn the_sessions_of_a_store_are_listed_played_and_checked() {
         assert!(played.find("third").unwrap() < played.find("lived").unwrap(), "{played}");
         assert!(out(&["replay", address, "--id", "lived"]).contains("of 1 session"), "one of them");
         let checked = out(&["store", "check", address]);
-        assert!(checked.contains("5 sessions whole"), "{checked}");
+        assert!(checked.contains("5 sessions intact"), "{checked}");
         let json: Value =
             serde_json::from_str(&out(&["store", "check", address, "--id", "lived", "--format", "json"]))
                 .unwrap();
@@ -127,17 +127,20 @@ fn import_errors_are_reported_before_anything_is_written() {
         for (args, words) in [
             (
                 vec!["store", "import", address, "examples/long-talk.json", "--id", "support-chat"],
-                "another session `support-chat` is in the store already; nothing was written",
+                "another session `support-chat` exists in the store; nothing was written",
             ),
-            (vec!["store", "import", address, lines, "--id", "x"], "--id names one session, and there are 3"),
+            (
+                vec!["store", "import", address, lines, "--id", "x"],
+                "--id sets the id of one session, but there are 3",
+            ),
             (
                 vec!["store", "import", address, lines, lines],
-                "two sessions of these files are called `first`",
+                "two sessions of these files have the id `first`",
             ),
             (vec!["store", "import", address, "nowhere.json"], "nowhere.json cannot be read"),
             (
                 vec!["store", "import", "nowhere.db", EXAMPLE],
-                "nowhere.db is no store; expected sqlite:FILE or postgres://",
+                "nowhere.db is not a store; expected sqlite:FILE or postgres://",
             ),
             (vec!["store", "import", address, EXAMPLE, "--id", ""], "a session's id has 1 to 1,000 bytes"),
             (
@@ -149,7 +152,10 @@ fn import_errors_are_reported_before_anything_is_written() {
                 vec!["compact", "examples/long-talk.json", "--apply", address],
                 "only `plan-inspect store import` writes to",
             ),
-            (vec!["store", "export", address, "target/nowhere.log"], "holds 2 sessions; choose one by --id"),
+            (
+                vec!["store", "export", address, "target/nowhere.log"],
+                "contains 2 sessions; choose one with --id",
+            ),
             (vec!["store", "check", address, "--id", "nobody"], "has no session `nobody`"),
         ] {
             let said = fails(&args);
@@ -169,7 +175,7 @@ fn import_errors_are_reported_before_anything_is_written() {
         );
         // An import continues after an interruption, and a store can be copied to another one.
         let both = out(&["store", "import", address, EXAMPLE, lines]);
-        assert_eq!(both, "3 sessions imported, 3 entries; 1 session there already\n");
+        assert_eq!(both, "3 sessions imported, 3 entries; 1 session existed already\n");
         let other = places::sqlite();
         let copied = out(&["store", "import", &other.address, address]);
         assert!(copied.starts_with("6 sessions imported, "), "{copied}");
@@ -189,7 +195,7 @@ fn a_store_that_is_not_there_is_not_made_by_reading() {
         vec!["history", &missing],
     ] {
         let said = fails(&args);
-        assert!(said.contains("missing.db: is not there; expected the file of a store"), "{said}");
+        assert!(said.contains("missing.db: does not exist; expected the file of a store"), "{said}");
     }
     assert!(!folder.path("missing.db").exists());
     let said = fails(&["history", "postgres://ada:s3cr3t@%2Fnowhere/talks"]);
@@ -204,10 +210,10 @@ fn a_store_that_is_not_there_is_not_made_by_reading() {
     inspect(&["store", "import", &place.address, EXAMPLE]).assert().success();
     let path = place.file().to_str().unwrap();
     let said = fails(&[&place.address, "--output", path]);
-    assert!(said.contains("is an SQLite file, and may hold a store"), "{said}");
+    assert!(said.contains("is an SQLite file, and may contain a store"), "{said}");
     for end in ["-wal", "-shm", "-journal"] {
         let said = fails(&[&place.address, "--output", &format!("{path}{end}")]);
-        assert!(said.contains("what is read is never changed"), "{said}");
+        assert!(said.contains("inputs are never changed"), "{said}");
     }
     for args in [
         vec!["store", "export", &place.address, path],
@@ -215,10 +221,10 @@ fn a_store_that_is_not_there_is_not_made_by_reading() {
         vec![EXAMPLE, "--save-anchor", path],
     ] {
         let said = fails(&args);
-        assert!(said.contains("is an SQLite file, and may hold a store"), "{said}");
+        assert!(said.contains("is an SQLite file, and may contain a store"), "{said}");
     }
-    assert!(fails(&[path]).contains(&format!("a store is named by its address: sqlite:{path}")));
-    assert!(out(&["store", "check", &place.address]).contains("1 session whole"));
+    assert!(fails(&[path]).contains(&format!("expected the address of a store: sqlite:{path}")));
+    assert!(out(&["store", "check", &place.address]).contains("1 session intact"));
     // No quoted address contains its password.
     for args in [
         vec!["store", "postgres://ada:s3cr3t@host/talks"],

@@ -99,10 +99,10 @@ fn chat_template_is_counted_and_printed_unchanged() {
             .unwrap()
             .contains(&of_the_guide)
     );
-    insta::assert_snapshot!(fails(&[EXAMPLE, "--wire-format", "chat-template"]), @"plan-inspect: --wire-format chat-template: no template is known; expected --tokenizer with the model's folder, which holds tokenizer.json and chat_template.jinja or tokenizer_config.json");
+    insta::assert_snapshot!(fails(&[EXAMPLE, "--wire-format", "chat-template"]), @"plan-inspect: --wire-format chat-template: there is no template; expected --tokenizer with the model's folder, which contains tokenizer.json and chat_template.jinja or tokenizer_config.json");
     let none = fails(&[EXAMPLE, "--wire-format", "chat-template", "--tokenizer", "examples"]);
     assert!(
-        none.starts_with("plan-inspect: chat template examples/tokenizer_config.json: no chat template"),
+        none.starts_with("plan-inspect: chat template examples/tokenizer_config.json: has no chat template"),
         "{none}"
     );
     let broken = fails(&[EXAMPLE, "--tokenizer", "examples/support-chat.json"]);
@@ -123,6 +123,7 @@ fn a_margin_that_is_set_is_shown() {
         "--budget",
         "800",
     ]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         text.contains("(estimate, calibrated x 1.250 set by option)") && text.contains("token calibration "),
         "{text}"

@@ -1,57 +1,64 @@
-//! Outputs use the terms of docs/reference/glossary.md, and no words that only this project knows.
+//! Each idea has one term on all surfaces: reports, screens, pages, errors and help (docs/reference/glossary.md).
 
 use super::{inspect, out};
 use std::fs;
 
-/// Words and names that users should not have to learn, banned from every output.
-const BANNED: [&str; 41] = [
-    "absent",
-    "all but that",
-    "always sent",
-    "as it is",
-    "as they are",
-    "comes in",
-    "for want of",
-    "framing",
-    "goes out",
-    "has to be in",
-    "in force",
-    "in its place",
-    "it costs",
-    "its place",
-    "last_prompt",
-    "left over",
-    "made up",
-    "made-up",
-    "margin",
-    "new_item",
-    "newest of them",
-    "no room",
-    "other way round",
-    "pot",
-    "pressure",
-    "purse",
-    "rag_block",
-    "reply_priming",
-    "respelt",
-    "room",
-    "stands",
-    "steady",
-    "strikes",
-    "system_pinned",
-    "thrown together",
-    "too much already",
-    "turned round",
-    "used up",
-    "went on from",
-    "wire form",
-    "wire forms",
+/// The term of each idea, and the words that no surface may use for it.
+const TERMS: [(&str, &[&str]); 35] = [
+    ("JSON array", &["a text, null or a list", "expected a list", "expected a sequence"]),
+    ("JSON string", &["expected a text"]),
+    ("Overhead: document wrapper", &["rag_block"]),
+    ("Overhead: reply header", &["reply_priming"]),
+    ("again", &["anew", "once more"]),
+    ("attempts", &["strikes"]),
+    ("because", &["for want of"]),
+    ("budget", &["pot", "purse", "what there is to share out"]),
+    ("contains", &["says that", "stands", "stands in"]),
+    ("contents of the prompt", &["what fills"]),
+    ("continued", &["goes on from", "went on from"]),
+    ("dropped", &["goes out", "taken out"]),
+    ("evicted", &["leaves then"]),
+    ("excluded", &["absent", "is out already", "not there"]),
+    ("free tokens", &["left over", "no room", "others leave them", "room", "used up"]),
+    ("full conversation", &["pressure"]),
+    ("included", &["comes in", "in force"]),
+    ("incomplete", &["no whole", "not whole", "unfinished"]),
+    ("intact", &["is whole"]),
+    ("limit for pins", &["what pins may take"]),
+    ("merged", &["thrown together"]),
+    ("new item inserted", &["new_item"]),
+    ("next to", &["beside"]),
+    ("placeholder", &["in its place", "its place", "made up", "made-up"]),
+    ("previous prompt", &["last_prompt", "newest of them"]),
+    ("reasoning", &["thought", "thoughts"]),
+    ("renamed", &["respelt"]),
+    ("requested", &["as asked"]),
+    ("required", &["always sent", "has to be in"]),
+    ("reversed", &["other way round", "turned round"]),
+    ("safety margin", &["margin"]),
+    ("signed", &["sealed"]),
+    ("system and pins", &["system_pinned"]),
+    ("unchanged", &["all but that", "as it is", "as it was", "as they are", "steady"]),
+    ("wire format", &["framing", "wire form", "wire forms"]),
 ];
 
-/// Allowed terms that contain one of those words.
+/// Words without a term: the sentence needs another form.
+const RIDDLES: [&str; 9] = [
+    "it costs",
+    "none is",
+    "not to be tried",
+    "nothing of it",
+    "taken back",
+    "too much already",
+    "what is",
+    "what it",
+    "what the",
+];
+
+/// Terms that contain one of those words.
 const FINE: [&str; 1] = ["safety margin"];
 
-/// Returns a text with continuation lines joined; a continuation line is indented.
+/// Joins each line of a text with the indented lines after it, which continue it.
 fn joined(text: &str) -> String {
     let mut joined = String::new();
     for line in text.lines() {
@@ -61,12 +68,13 @@ fn joined(text: &str) -> String {
     joined.to_lowercase()
 }
 
-/// Returns the uses of banned words in a text, except inside another word or an option's name.
+/// Returns each banned word in a text, with its context. Parts of other words and of option names do not count.
 fn dialect(text: &str) -> Vec<String> {
     let lines = FINE.iter().fold(joined(text), |lines, fine| lines.replace(fine, ""));
     let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || ['_', '-'].contains(&c));
     let mut found = Vec::new();
-    for word in BANNED {
+    let terms = TERMS.iter().flat_map(|(term, words)| words.iter().map(move |word| (*word, *term)));
+    for (word, term) in terms.chain(RIDDLES.map(|word| (word, "another sentence"))) {
         for (at, _) in lines.match_indices(word) {
             let mut before = lines[..at].chars().rev();
             let mut after = lines[at + word.len()..].chars();
@@ -74,14 +82,17 @@ fn dialect(text: &str) -> Vec<String> {
             let joined = |[next, then]: [Option<char>; 2]| inside(next) || next == Some('.') && inside(then);
             if !joined(before) && !joined(after) {
                 let from = lines[..at].char_indices().rev().nth(30).map_or(0, |(from, _)| from);
-                found.push(format!("`{word}` in: {}", lines[from..].chars().take(80).collect::<String>()));
+                found.push(format!(
+                    "`{word}` in place of `{term}` in: {}",
+                    lines[from..].chars().take(80).collect::<String>()
+                ));
             }
         }
     }
     found
 }
 
-/// Returns the readable text of a page: without style, script and tags, but with labels.
+/// Returns the visible text of a page and the labels of its elements.
 fn seen(page: &str) -> String {
     let mut text = String::new();
     let scripts =
@@ -98,12 +109,12 @@ fn seen(page: &str) -> String {
     text
 }
 
-fn is_plain(what: &str, text: &str) {
+fn is_plain(source: &str, text: &str) {
     let found = if text.starts_with("<!doctype html>") { dialect(&seen(text)) } else { dialect(text) };
-    assert!(found.is_empty(), "{what}\n{}", found.join("\n"));
+    assert!(found.is_empty(), "{source}\n{}", found.join("\n"));
 }
 
-/// Returns the files of a folder with this ending.
+/// Returns the files of a folder whose names end with `ending`.
 fn files(folder: &str, ending: &str) -> Vec<String> {
     crate::support::enter_root();
     let all = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string());
@@ -120,7 +131,7 @@ fn examples() -> Vec<String> {
 }
 
 #[test]
-fn banned_words_are_found_except_in_option_names() {
+fn banned_words_are_found_and_option_names_are_not() {
     assert_eq!(dialect("Left\n  over: 5, and the margin. A room").len(), 3);
     let fine =
         "safety margin, tokens.calibrate, sections.system_pinned.share, mushroom, margins, synth:room-2";
@@ -128,7 +139,21 @@ fn banned_words_are_found_except_in_option_names() {
 }
 
 #[test]
-fn reports_use_standard_terms() {
+fn each_idea_has_one_term_and_each_word_one_idea() {
+    let mut words: Vec<&str> = TERMS.iter().flat_map(|(_, words)| words.iter().copied()).collect();
+    words.extend(RIDDLES);
+    let count = words.len();
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!(words.len(), count, "a word is banned twice");
+    assert!(TERMS.is_sorted(), "the terms are not sorted");
+    // A term may contain a word that is banned alone, such as `safety margin`.
+    let clashes = TERMS.iter().filter(|(term, _)| !dialect(term).is_empty()).map(|(term, _)| *term);
+    assert_eq!(clashes.collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+#[test]
+fn reports_use_the_terms() {
     for file in examples() {
         for budget in ["60", "200", "300", "400", "8k"] {
             for args in [
@@ -152,20 +177,20 @@ fn reports_use_standard_terms() {
 /// Checks notices, causes and errors of every shipped fixture, also for targets with more constraints than
 /// its own.
 #[test]
-fn notices_and_errors_use_standard_terms() {
+fn notices_and_errors_use_the_terms() {
     for file in files("tests/fixtures", ".json") {
         for target in [&[][..], &["--wire-format", "anthropic"], &["--wire-format", "gemini"]] {
             let args = [&["plan", &file], target].concat();
             let done = inspect(&args).output().unwrap();
             let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
-            // The file's name is removed, because it is not part of the wording.
+            // File names are not part of the wording.
             is_plain(&args.join(" "), &said.replace(&file, ""));
         }
     }
 }
 
 #[test]
-fn screens_use_standard_terms() {
+fn screens_use_the_terms() {
     let keys = [
         "", "?", "?G", "2", "3", "4", "4G", "5", "!", "G<Enter>", "<<<<<<", "<<<<<<d", "p", "pu", "t", "u",
         "{",
@@ -182,7 +207,7 @@ fn screens_use_standard_terms() {
 }
 
 #[test]
-fn help_uses_standard_terms() {
+fn help_uses_the_terms() {
     let commands = [
         "plan",
         "explain",
@@ -208,9 +233,9 @@ fn help_uses_standard_terms() {
     }
 }
 
-/// The terms on the screens are in the glossary, in order.
+/// Checks that the glossary is sorted and has the terms of the screens.
 #[test]
-fn the_glossary_knows_the_terms() {
+fn glossary_has_the_terms() {
     let page = fs::read_to_string(crate::support::root().join("docs/reference/glossary.md")).unwrap();
     let lines = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
     let terms: Vec<String> =

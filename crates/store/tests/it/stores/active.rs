@@ -49,7 +49,9 @@ fn archived_messages_stay_in_the_store_until_requested() {
             .map(|job| job.map(|job| job.messages().len()));
         assert_eq!(job.unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
         // The history marks unloaded texts.
-        assert!(context_window_report::history(&active).to_string().contains("[text left in the store]"));
+        assert!(
+            context_window_report::history(&active).to_string().contains("[text not loaded from the store]")
+        );
         let mut pinned = active.clone();
         pinned.pin_message("q0", Priority::Normal).unwrap();
         let error = request(&pinned).unwrap_err();

@@ -55,7 +55,7 @@ fn damage_is_found_and_named() {
         ),
         (
             "UPDATE cw_session SET next = next - 1".into(),
-            format!("entry {late}: stands behind the last one of {late}"),
+            format!("entry {late}: comes after the last of {late} entries"),
             Loading,
         ),
         (
@@ -72,7 +72,7 @@ fn damage_is_found_and_named() {
         (format!("UPDATE cw_entry SET sum = 'x' WHERE n = {message}"), no_checksum(message as u64), Loading),
         (
             format!("UPDATE cw_entry SET kind = 'pinned' WHERE n = {message}"),
-            "is no `pinned`, as its column `kind` says".into(),
+            "is not of the kind `pinned` in its column `kind`".into(),
             Loading,
         ),
         // Two valid entries, exchanged.
@@ -90,7 +90,7 @@ fn damage_is_found_and_named() {
         ),
         (
             format!("UPDATE cw_entry SET outline = NULL WHERE n = {message}"),
-            format!("entry {message}: its outline is not that of its message"),
+            format!("entry {message}: its outline does not match its message"),
             Outlines,
         ),
         (
@@ -108,10 +108,10 @@ fn damage_is_found_and_named() {
             format!("entry {}: is not the newest prompt", sent - 1),
             Loading,
         ),
-        ("UPDATE cw_session SET messages = messages + 1".into(), "messages; expected".into(), Check),
+        ("UPDATE cw_session SET messages = messages + 1".into(), "message count".into(), Check),
         (
             "UPDATE cw_session SET tokens = tokens + 1".into(),
-            "says another model or other tokens".into(),
+            "has another model or token count".into(),
             Check,
         ),
     ];

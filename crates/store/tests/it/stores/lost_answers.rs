@@ -123,5 +123,5 @@ fn commit_with_a_lost_reply_is_written_once() {
     fs::remove_file(proxy.folder.path(".s.PGSQL.5432")).unwrap();
     proxy.next.store(CUT_BEFORE, Ordering::SeqCst);
     let error = store.append("s", revision, Conversation::from([Message::user("x")]).events()).unwrap_err();
-    assert!(error.to_string().contains("It is not known whether it was written"), "{error}");
+    assert!(error.to_string().contains("The entries may or may not be stored"), "{error}");
 }

@@ -36,7 +36,7 @@ fn later_schema_is_unchanged() {
             [refused(&place.address), SessionStore::open_read_only(&place.address).unwrap_err().to_string()]
         {
             assert!(
-                said.contains("tables are of version 2; expected version 1 or lower")
+                said.contains("tables have version 2; expected version 1 or lower")
                     && said.contains("Nothing was changed"),
                 "{said}"
             );
@@ -53,7 +53,7 @@ fn tables_are_made_by_one_of_many() {
     for place in both() {
         place.sql("CREATE TABLE cw_schema (version BIGINT PRIMARY KEY); CREATE TABLE others (a INTEGER)");
         let said = SessionStore::open_read_only(&place.address).unwrap_err().to_string();
-        assert!(said.contains("holds no sessions"), "{said}");
+        assert!(said.contains("contains no sessions"), "{said}");
         let opened: Vec<Result<SessionStore, Error>> = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 (0..8).map(|_| scope.spawn(|| SessionStore::open(&place.address))).collect();
@@ -92,10 +92,10 @@ fn no_address_and_no_database() {
     fs::write(&text, "this is a text file, and long enough to be looked at: ".repeat(100)).unwrap();
     for (address, words) in [
         ("sessions.db".to_owned(), "expected sqlite:FILE or postgres://"),
-        ("sqlite:".to_owned(), "names no file"),
-        (format!("sqlite:{}", text.display()), "expected a file that a store made"),
+        ("sqlite:".to_owned(), "has no file name"),
+        (format!("sqlite:{}", text.display()), "expected a file written by a store"),
         (format!("sqlite:{}", folder.path("").display()), "is a folder"),
-        (folder.sqlite("nowhere/sessions.db"), "expected a folder that is there"),
+        (folder.sqlite("nowhere/sessions.db"), "expected an existing folder"),
     ] {
         let said = refused(&address);
         assert!(said.contains(words), "{said}");
@@ -143,7 +143,7 @@ fn a_file_that_may_not_be_written_can_be_read() {
         let mut reader = SessionStore::open_read_only(&seen).unwrap();
         assert_eq!(reader.load("s").unwrap().0, log());
         let error = SessionStore::open(&seen).and_then(|mut store| store.import("t", &log())).unwrap_err();
-        assert!(error.to_string().contains("may be read and written"), "{error}");
+        assert!(error.to_string().contains("writable"), "{error}");
         // Changes by the writer are visible, or reading reports that it is impossible while the writer is
         // active.
         let mut writer = SessionStore::open(&place).unwrap();
@@ -180,7 +180,7 @@ fn a_file_that_another_program_keeps_locked() {
     // Reading works; writing waits and then reports the reason.
     assert_eq!(store.load("s").unwrap().1, 2);
     let error = store.append("s", 2, log().events()).unwrap_err();
-    assert!(error.to_string().contains("another program has been writing it for 10 s"), "{error}");
+    assert!(error.to_string().contains("another program has locked it for 10 s"), "{error}");
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(store.append("s", 2, log().events()).unwrap(), 4);
 }
@@ -192,7 +192,7 @@ fn a_new_file_that_another_program_keeps_locked() {
     let other = rusqlite::Connection::open(place.file()).unwrap();
     other.execute_batch("CREATE TABLE others (a INTEGER); BEGIN EXCLUSIVE").unwrap();
     let said = refused(&place.address);
-    assert!(said.contains("another program has been writing it for 10 s"), "{said}");
+    assert!(said.contains("another program has locked it for 10 s"), "{said}");
     other.execute_batch("ROLLBACK").unwrap();
     SessionStore::open(&place.address).unwrap().import("s", &log()).unwrap();
 }
@@ -207,7 +207,7 @@ fn a_session_that_another_connection_keeps_locked() {
     other.batch_execute("BEGIN; SELECT * FROM cw_session FOR UPDATE").unwrap();
     assert_eq!(store.load("s").unwrap().1, 2);
     let error = store.append("s", 2, log().events()).unwrap_err();
-    assert!(error.to_string().contains("another writer has held it for 10 s, try again"), "{error}");
+    assert!(error.to_string().contains("another writer has locked it for 10 s; try again"), "{error}");
     other.batch_execute("ROLLBACK").unwrap();
     assert_eq!(store.append("s", 2, log().events()).unwrap(), 4);
 }
@@ -317,15 +317,15 @@ fn server_refusal_is_reported_without_the_password() {
         (variant(&place, "ada:s3cr3t", database), "role \"ada\" does not exist"),
         (variant(&place, "postgres:s3cr3t", "none"), "database \"none\" does not exist"),
         (gone, "/nowhere:5432/talks: cannot be connected to"),
-        (format!("{}?sslmode=s3cr3t", place.address), "cannot be understood"),
-        ("postgres://ada:s3cr3t@host:port@x/y".to_owned(), "cannot be understood"),
+        (format!("{}?sslmode=s3cr3t", place.address), "cannot be parsed"),
+        ("postgres://ada:s3cr3t@host:port@x/y".to_owned(), "cannot be parsed"),
         ("postgres://ada:s3cr3t%zz@%2Fnowhere/d".to_owned(), "cannot be connected to"),
-        ("postgres://ada:top@s3cr3t@127.0.0.1:1/d".to_owned(), "cannot be understood"),
-        ("postgres://ada:a@b/s3cr3t@127.0.0.1:1/d".to_owned(), "cannot be understood"),
-        ("postgres://ada:a/s3cr3t@127.0.0.1:1/d".to_owned(), "cannot be understood"),
-        ("postgres://127.0.0.1:1/d?user=ada&password=p@s3cr3t".to_owned(), "cannot be understood"),
+        ("postgres://ada:top@s3cr3t@127.0.0.1:1/d".to_owned(), "cannot be parsed"),
+        ("postgres://ada:a@b/s3cr3t@127.0.0.1:1/d".to_owned(), "cannot be parsed"),
+        ("postgres://ada:a/s3cr3t@127.0.0.1:1/d".to_owned(), "cannot be parsed"),
+        ("postgres://127.0.0.1:1/d?user=ada&password=p@s3cr3t".to_owned(), "cannot be parsed"),
         ("POSTGRES://ada:s3cr3t@%2Fnowhere/d".to_owned(), "cannot be connected to"),
-        (format!("{}?password=s3cr3t&unknown=s3cr3t", place.address), "cannot be understood"),
+        (format!("{}?password=s3cr3t&unknown=s3cr3t", place.address), "cannot be parsed"),
     ] {
         let said = refused(&address);
         assert!(said.contains(words) && !said.contains(secret), "{said}");
@@ -363,7 +363,7 @@ fn a_wrong_password_is_refused() {
     store.import("s", &log()).unwrap();
     assert_eq!(store.load("s").unwrap().1, 2);
     let said = refused(&server.address("latin"));
-    assert!(said.contains("encoded in LATIN1; expected a database in UTF8"), "{said}");
+    assert!(said.contains("has the encoding LATIN1; expected a database in UTF8"), "{said}");
     if cfg!(not(feature = "postgres-tls")) {
         assert!(refused(&format!("{}?sslmode=require", server.address("talks"))).contains("postgres-tls"));
     }
