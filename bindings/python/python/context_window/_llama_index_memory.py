@@ -29,8 +29,10 @@ class ContextWindowMemory(BaseChatStoreMemory):
     applies to the memory only: it does not include messages that an agent adds in its tool loop. With a
     `ContextWindowLLM` as `llm`, the memory returns everything (`planned=False`), because that model plans the
     whole request. If the required messages exceed the budget, `on_overflow` raises (`"raise"`), warns (`"warn"`)
-    or returns them without a warning (`"send"`). Chat engines with retrieval measure the prompt against `metadata.context_window` before the
-    model sees it. Use `planned=True` and a budget for them.
+    or returns them without a warning (`"send"`).
+
+    Chat engines with retrieval measure the prompt against `metadata.context_window` before the model sees it. Use
+    `planned=True` and a budget for them.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -169,6 +169,16 @@ def output_tool(name: str, schema: Any, description: str = "") -> dict[str, Any]
     return {"type": "function", "function": function}
 
 
+def response_tool(response_format: Any) -> dict[str, Any] | None:
+    """Returns the JSON schema of a `response_format` as a tool, or None if it has no schema."""
+    if isinstance(response_format, type) and callable(getattr(response_format, "model_json_schema", None)):
+        return output_tool(response_format.__name__, getattr(response_format, "model_json_schema")())
+    schema = response_format.get("json_schema") if isinstance(response_format, dict) else None
+    if not isinstance(schema, dict):
+        return None
+    return output_tool(str(schema.get("name") or "response"), schema.get("schema") or {})
+
+
 def manager_of(given: Manager | str) -> Manager:
     """Returns the given manager, or creates one for a model's name. Warns of an unknown name."""
     if isinstance(given, Manager):

@@ -39,7 +39,16 @@ from haystack.utils.deserialization import deserialize_component_inplace
 from . import _wire
 from ._core import ItemMessage, Manager
 from ._history import SYSTEM, Histories, History, Sent, Turn, item_messages, known_usage
-from ._policy import DocumentOptions, OnOverflow, Planned, Policy, TargetOptions, check_options, manager_of
+from ._policy import (
+    DocumentOptions,
+    OnOverflow,
+    Planned,
+    Policy,
+    TargetOptions,
+    check_options,
+    manager_of,
+    response_tool,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -173,9 +182,9 @@ class ContextWindowChatGenerator(Planned):
 
     `chat_generator` is the inner generator, and `manager` is a `Manager` or a model's name. The other
     arguments are those of `Manager.plan` (`prompt_budget` in tokens, `max_completion_tokens`, `focus`, ...).
-    Tools are counted. If the provider rejects a request as too long, a smaller one is planned and sent, at
-    most `retries` times. If the required messages exceed the budget, `on_overflow` raises (`"raise"`), warns
-    (`"warn"`) or sends them without a warning (`"send"`).
+    Tools and the schema of a `response_format` are counted. If the provider rejects a request as too long, a
+    smaller one is planned and sent, at most `retries` times. If the required messages exceed the budget,
+    `on_overflow` raises (`"raise"`), warns (`"warn"`) or sends them without a warning (`"send"`).
 
     One instance serves several conversations and keeps the `most` last used ones. `plan` is the plan of the
     newest request. Raises `BudgetError` if the budget is 0. If the required items do not fit, they are sent
@@ -229,7 +238,7 @@ class ContextWindowChatGenerator(Planned):
         """Calls the inner generator with the planned messages, and returns its result."""
         given = {"generation_kwargs": generation_kwargs, "tools": tools, "streaming_callback": streaming_callback}
         given = {key: value for key, value in given.items() if value is not None}
-        turn = self._turn(messages, tools)
+        turn = self._turn(messages, tools, generation_kwargs)
         while True:
             try:
                 answered = self.chat_generator.run(self._planned(turn, messages), **given)
@@ -252,7 +261,7 @@ class ContextWindowChatGenerator(Planned):
         given = {key: value for key, value in given.items() if value is not None}
         ask: Any = getattr(self.chat_generator, "run_async", None)
         ask = ask or partial(asyncio.to_thread, cast(Any, self.chat_generator).run)
-        turn = await asyncio.to_thread(self._turn, messages, tools)
+        turn = await asyncio.to_thread(self._turn, messages, tools, generation_kwargs)
         while True:
             try:
                 answered = await ask(self._planned(turn, messages), **given)
@@ -262,11 +271,15 @@ class ContextWindowChatGenerator(Planned):
         await asyncio.to_thread(commit, turn, answered)
         return cast("dict[str, Any]", answered)
 
-    def _turn(self, messages: list[ChatMessage] | str, tools: ToolsType | None) -> Turn[ChatMessage]:
+    def _turn(
+        self, messages: list[ChatMessage] | str, tools: ToolsType | None, settings: dict[str, Any] | None
+    ) -> Turn[ChatMessage]:
         system, said = headed(_listed(messages))
-        return Turn(
-            self._histories.of(said), said, system, {**self._request, **_tools(tools)}, self._retries, self._policy
-        )
+        settings = {**(getattr(self.chat_generator, "generation_kwargs", None) or {}), **(settings or {})}
+        counted = _tools(tools)
+        if output := response_tool(settings.get("response_format") or settings.get("text_format")):
+            counted["tools"] = [*counted.get("tools", []), output]
+        return Turn(self._histories.of(said), said, system, {**self._request, **counted}, self._retries, self._policy)
 
     def _planned(self, turn: Turn[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:
         return framed(turn.sent, _listed(messages), self.manager.wire_format)

@@ -33,7 +33,7 @@ from ._policy import (
     check_options,
     check_overflow,
     manager_of,
-    output_tool,
+    response_tool,
     unknown_option,
     warn,
 )
@@ -276,19 +276,9 @@ class ContextWindowHook(Planned):
         most = call.get("max_completion_tokens") or call.get("max_tokens")
         if self.prompt_budget is None and most is not None:
             limits["max_completion_tokens"] = most
-        if output := _output(call.get("response_format")):
+        if output := response_tool(call.get("response_format")):
             limits["tools"] = [*(call.get("tools") or []), output]
         return limits
-
-
-def _output(response_format: Any) -> dict[str, Any] | None:
-    """Returns the JSON schema of a `response_format` as a tool, or None if it has no schema."""
-    if isinstance(response_format, type) and callable(getattr(response_format, "model_json_schema", None)):
-        return output_tool(response_format.__name__, getattr(response_format, "model_json_schema")())
-    schema = response_format.get("json_schema") if isinstance(response_format, dict) else None
-    if not isinstance(schema, dict):
-        return None
-    return output_tool(str(schema.get("name") or "response"), schema.get("schema") or {})
 
 
 def hook(base: type, *arguments: Any, **settings: Any) -> Any:

@@ -132,10 +132,12 @@ class ContextWindow(Planned, AbstractCapability[Any]):
 
     `documents` returns the retrieved documents for a request, sync or async. The other arguments are those of
     `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). Instructions, function tools,
-    output tools and the schema of an output are counted. Pass a `safety_buffer` for native tools. If the
-    required messages exceed the budget, `on_overflow` raises (`"raise"`), warns (`"warn"`) or sends them without
-    a warning (`"send"`). If the provider rejects a request as too long, a smaller one is planned and sent, at most `retries` times. Place
-    this capability last, so that it sees the additions of the others.
+    output tools and the schema of an output are counted. Pass a `safety_buffer` for native tools. Place this
+    capability last, so that it sees the additions of the others.
+
+    If the required messages exceed the budget, `on_overflow` raises (`"raise"`), warns (`"warn"`) or sends them
+    without a warning (`"send"`). If the provider rejects a request as too long, a smaller one is planned and
+    sent, at most `retries` times.
 
     One instance serves several conversations and keeps the `most` last used ones. A conversation with a new id,
     which Pydantic AI makes up for a history without one, is recognized by its content. `plan` is the plan of the
