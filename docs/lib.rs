@@ -170,10 +170,6 @@ pub mod python_haystack {}
 pub mod python_litellm {}
 
 #[doc = include_str!("links.in")]
-#[doc = include_str!("python/hermes.md")]
-pub mod python_hermes {}
-
-#[doc = include_str!("links.in")]
 #[doc = include_str!("python/batches.md")]
 pub mod python_batches {}
 

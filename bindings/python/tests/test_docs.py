@@ -62,7 +62,6 @@ GIVEN: dict[str, tuple[str, Any]] = {
     "llama-index": ("llama_index.core", llama_index),
     "haystack": ("haystack", haystack),
     "litellm": ("litellm", dicts),
-    "hermes": ("context_window", dicts),
     "batches": ("pyarrow", dict),
     "README": ("context_window", dict),
 }

@@ -279,3 +279,29 @@ def test_saved_and_loaded() -> None:
     again = Agent.from_dict(json.loads(json.dumps(saved)))
     assert again.to_dict() == saved and again.chat_generator.window == 7  # type: ignore[attr-defined]
     assert len(again.run([ChatMessage.from_user("Question?")])["messages"]) == 5
+
+
+def test_the_schema_of_a_response_is_counted() -> None:
+    from pydantic import BaseModel, Field
+
+    class Answer(BaseModel):
+        text: str = Field(description="The text. " * 90)
+
+    @component
+    class Structured:
+        @component.output_types(replies=list[ChatMessage])
+        def run(self, messages: list[ChatMessage], tools: Any = None, generation_kwargs: Any = None) -> dict[str, Any]:
+            return {"replies": [ChatMessage.from_assistant("{}")]}
+
+    given = [ChatMessage.from_user("Well?")]
+    sizes = []
+    for settings in (None, {"response_format": Answer}):
+        generator = ContextWindowChatGenerator(Structured(), MANAGER, prompt_budget=BUDGET)
+        generator.run(given, generation_kwargs=settings)
+        sizes.append(cast(Plan, generator.plan).estimated_tokens_total)
+        inner = Structured()
+        inner.generation_kwargs = settings  # type: ignore[attr-defined]
+        generator = ContextWindowChatGenerator(inner, MANAGER, prompt_budget=BUDGET)
+        generator.run(given)
+        sizes.append(cast(Plan, generator.plan).estimated_tokens_total)
+    assert sizes[0] == sizes[1] < sizes[2] - 150 and sizes[2] == sizes[3]

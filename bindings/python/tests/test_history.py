@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -165,3 +166,47 @@ def test_the_next_plan_continues_from_the_last() -> None:
 def test_a_model_is_named_or_planned_for() -> None:
     with pytest.raises(TypeError, match="model's name, not a list"):
         manager_of([])  # type: ignore[arg-type]
+
+
+def test_a_log_of_changed_messages_is_renewed_with_its_pins() -> None:
+    history = History(Manager("gpt-4o"), wired)
+    base = said(*(f"text {at}" for at in range(1, 121)))
+    history.plan([*said("first"), *base[1:]])
+    history.log.pin("tone", "Rhyme.", priority="high", ttl=500)
+    history.log.pin_message("m0")
+    history.log.pin("gone", "No.")
+    history.log.unpin("gone")
+    logs, longest = set(), 0
+    for step in range(60):
+        messages = [*said("first"), *said("x", f"answer {step}")[1:], *base]
+        plan = history.plan(messages, "Be brief.")
+        logs.add(id(history.log))
+        longest = max(longest, len(history.log))
+        texts = [one["content"] for one in plan.messages()]
+        assert texts[:2] == ["Be brief.", "Rhyme."] and texts[2:4] == ["first", f"answer {step}"]
+        assert len(texts) == 124 and "No." not in texts
+    assert len(logs) > 5 and longest <= 5 * 122
+    pinned = [json.loads(one)["entry"].get("event") for one in history.log.events()]
+    assert {"message_pinned": {"id": "m0", "priority": "normal"}} in pinned
+    fresh: History[Message] = History(history.manager, wired)
+    fresh.log.pin("tone", "Rhyme.", priority="high", ttl=500)
+    assert fresh.plan(messages, "Be brief.").messages()[2:] == plan.messages()[2:]
+
+
+def test_equal_contents_are_one_conversation_without_a_key() -> None:
+    def numbered(message: Message) -> list[Message]:
+        return [{key: value for key, value in message.items() if key != "made_up"}]
+
+    all: Histories[Message] = Histories(Manager("gpt-4o"), numbered)
+    messages = said(*"abcde")
+    first = all.of(messages)
+    first.sync(messages)
+    later = [{**one, "made_up": at} for at, one in enumerate([*messages, *said("x", "f")[1:]])]
+    assert all.of(later) is first and first.known(later) == 5
+    first.sync(later)
+    assert all.of(later, "made up", is_made_up=True) is first and all.of(later, "made up") is first
+    assert all.of(later, "other") is not first
+    named = all.named("pinned")
+    named.sync(later)
+    assert all.of(later) is not named and all.of(later, "new", is_made_up=True) is not named
+    assert all.of(later, "pinned") is named

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +18,7 @@ from support import same_as_rust, valid_openai
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 litellm: Any = pytest.importorskip("litellm")
 
-from context_window import InputError, Manager  # noqa: E402
+from context_window import ContextWindowWarning, InputError, Manager, PromptTooLargeError  # noqa: E402
 from context_window.litellm import ContextWindowHook, hook, owned, trim_messages  # noqa: E402
 from litellm.integrations.custom_logger import CustomLogger  # noqa: E402
 
@@ -38,6 +40,9 @@ class Fake(litellm.CustomLLM):  # type: ignore[misc]
         self.check: Any = None
 
     async def acompletion(self, *_: Any, **call: Any) -> Any:
+        return self.completion(**call)
+
+    def completion(self, *_: Any, **call: Any) -> Any:
         messages = call["messages"]
         self.seen.append(messages)
         if self.check is not None:
@@ -201,7 +206,8 @@ async def test_the_hook_gets_model_and_messages(fake: Fake) -> None:
     long = [{"role": "user", "content": f"Question {at}"} for at in range(200)]
     # The model may be passed by position. Messages passed by position cannot be replaced.
     await litellm.acompletion(MODEL, messages=long)
-    await litellm.acompletion(MODEL, long)
+    with pytest.warns(ContextWindowWarning, match="pass its messages by keyword"):
+        await litellm.acompletion(MODEL, long)
     assert asked == [MODEL] and len(fake.seen[0]) < 200 and len(fake.seen[1]) == 200
     await litellm.acompletion(model="gpt-4o", messages=long, mock_response="Hi.")
     assert asked == [MODEL, "gpt-4o"]
@@ -257,7 +263,8 @@ def test_trim_messages_returns_the_shapes_of_litellm() -> None:
     assert isinstance(theirs(asked, "gpt-4o", return_response_tokens=True, max_tokens=400), tuple)
     # Messages that fit, or that have no limit, stay complete.
     given: list[dict[str, Any]] = [{"model": "gpt-4o"}, {"max_tokens": 90_000}, {}, {"model": "nobody-knows-it"}]
-    assert all(trim_messages(asked, **one) == theirs(asked, **one) == asked for one in given)
+    with pytest.warns(ContextWindowWarning, match="all messages are returned"):
+        assert all(trim_messages(asked, **one) == theirs(asked, **one) == asked for one in given)
     assert trim_messages([], max_tokens=100) == theirs([], max_tokens=100) == []
     ratio = trim_messages(asked, "gpt-4o", trim_ratio=0.003)
     assert COUNT(ratio) <= int(128_000 * 0.003) and len(ratio) < len(asked)
@@ -266,3 +273,83 @@ def test_trim_messages_returns_the_shapes_of_litellm() -> None:
 def test_litellm_is_not_imported() -> None:
     script = "import sys, context_window.litellm; sys.exit('litellm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_a_synchronous_request_is_planned_by_a_wrapper_or_warned_of(fake: Fake) -> None:
+    made = registered()
+    long = [{"role": "user", "content": f"Question {at}"} for at in range(200)]
+    completion = made.wrap(litellm.completion)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ContextWindowWarning)
+        completion(model=MODEL, messages=long, tools=[TOOL])
+        completion(MODEL, long, tools=[TOOL])
+        completion(MODEL, messages=long, tools=[TOOL])
+    assert len(fake.seen) == 3 and made.plan.excluded
+    for sent in fake.seen:
+        valid_openai(plain(sent))
+        assert COUNT(plain(sent), tools=[TOOL]) <= BUDGET
+    assert completion.__name__ == "completion" and len(long) == 200
+    with pytest.raises(TypeError, match="by keyword"):
+        completion(MODEL, long, 5)
+    with pytest.raises(TypeError, match="expected a synchronous function"):
+        made.wrap(litellm.acompletion)
+    named = {"model_name": "group", "litellm_params": {"model": MODEL}}
+    router = litellm.Router(model_list=[named])
+    with pytest.warns(ContextWindowWarning, match="'group' is no known model"):
+        made.wrap(router.completion)(model="group", messages=long)
+    assert len(fake.seen[-1]) < 200
+    made.log_pre_api_call(MODEL, long, {"call_type": "acompletion"})
+    with pytest.warns(ContextWindowWarning, match="was not planned"):
+        made.log_pre_api_call(MODEL, long, {"call_type": "completion"})
+
+
+def test_the_schema_of_a_response_is_counted() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    answer = pydantic.create_model("Answer", text=(str, pydantic.Field(description="The text. " * 90)))
+    schema = {"type": "json_schema", "json_schema": {"name": "Answer", "schema": answer.model_json_schema()}}
+    long = [{"role": "user", "content": f"Question {at} " * 5} for at in range(200)]
+    sizes = []
+    for given in (None, {"type": "json_object"}, schema, answer):
+        made = ContextWindowHook(prompt_budget=BUDGET)
+        data = {"model": "gpt-4o", "messages": long, "response_format": given, "tools": [TOOL]}
+        planned: Any = asyncio.run(made.async_pre_call_deployment_hook(data, "acompletion"))
+        sizes.append(COUNT(planned["messages"]))
+    assert sizes[0] == sizes[1] and sizes[2] == sizes[3] < sizes[0] - 150
+
+
+def test_trim_messages_never_returns_more_than_its_budget() -> None:
+    system = {"role": "system", "content": "Be brief."}
+    history: list[Any] = [system]
+    for turn in range(6):
+        history.append({"role": "user", "content": f"Question {turn}?"})
+        history.append({"role": "assistant", "content": None, "tool_calls": [tool_call(f"c{turn}")]})
+        history.append({"role": "tool", "tool_call_id": f"c{turn}", "content": "found " * 20})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ContextWindowWarning)
+        for budget in range(1, 300):
+            kept, left = trim_messages(history, "gpt-4o", max_tokens=budget, return_response_tokens=True)
+            assert left == budget - (COUNT(kept) if kept else 0) >= 0
+    asked = [system, {"role": "user", "content": "word " * 5_000}]
+    with pytest.warns(ContextWindowWarning, match=r"need 5,0\d\d tokens.* The system messages alone are returned"):
+        assert trim_messages(asked, "gpt-4o", max_tokens=100) == [system]
+    assert trim_messages.plan is not None and trim_messages.plan.overflow
+    with pytest.warns(ContextWindowWarning, match="An empty list is returned"):
+        assert trim_messages(asked[1:], "gpt-4o", max_tokens=100) == []
+    with pytest.raises(PromptTooLargeError):
+        trim_messages(asked, "gpt-4o", max_tokens=100, on_overflow="raise")
+    assert trim_messages(asked, "gpt-4o", max_tokens=100, on_overflow="send") == [system]
+    untyped: Any = trim_messages
+    with pytest.raises(TypeError, match="'max_token'; did you mean 'max_tokens'"):
+        untyped(asked, "gpt-4o", max_token=100)
+
+
+def test_trim_messages_keeps_reasoning() -> None:
+    blocks = [{"type": "thinking", "thinking": "hmm", "signature": "c2ln"}]
+    said = {"role": "assistant", "content": None, "thinking_blocks": blocks, "tool_calls": [tool_call("c0")]}
+    said["reasoning_content"] = "hmm"
+    messages: list[Any] = [{"role": "user", "content": "?"}, said]
+    messages.append({"role": "tool", "tool_call_id": "c0", "content": "found"})
+    old = [{"role": role, "content": f"old {at}"} for at in range(99) for role in ("user", "assistant")]
+    assert trim_messages(messages, "gpt-4o", max_tokens=9_000) == messages
+    kept = trim_messages([*old, *messages], "gpt-4o", max_tokens=200)
+    assert len(kept) < 99 and kept[-2] is said

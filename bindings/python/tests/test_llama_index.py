@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("llama_index.core")
 from context_window import Manager, Plan
-from context_window.llama_index import ContextWindowLLM, ContextWindowMemory, ContextWindowPostprocessor, wired
+from context_window._llama_index_messages import wired
+from context_window.llama_index import ContextWindowLLM, ContextWindowMemory, ContextWindowPostprocessor
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms import types as li
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ThinkingBlock, ToolCallBlock
@@ -60,6 +61,11 @@ class Model:
             calls = [ToolCallBlock(tool_call_id=id, tool_name="look", tool_kwargs={"what": id}) for id in ids]
             return ChatMessage(role="assistant", blocks=calls)
         return ChatMessage(role="assistant", content=f" Answer {number}. ")
+
+
+def newest(planned: ContextWindowLLM | ContextWindowMemory) -> Any:
+    """Returns the conversation of the newest request."""
+    return list(planned._planner._all.values())[-1]
 
 
 def wire(messages: list[ChatMessage]) -> list[dict[str, Any]]:
@@ -110,7 +116,7 @@ async def test_60_turns_with_a_tool(kind: str) -> None:
     for turn in range(60):
         before = [(one, copy.deepcopy(one)) for one in history]
         if turn == 59 and tool() is not None:
-            log = llm._last.history.log  # type: ignore[union-attr]
+            log = newest(llm).log
             model.last = lambda: same_as_rust(MANAGER, log, planned(llm), tools=TOOLS, prompt_budget=BUDGET)
         if "agent" in kind:
             await agent.run(f"Question {turn}?", memory=memory)
@@ -143,7 +149,7 @@ async def test_a_chat_engine_with_the_memory_alone(kind: str) -> None:
     if tool() is not None:
         sent = memory.get()
         assert sent[-1] is memory.get_all()[-1]
-        same_as_rust(MANAGER, memory._last.history.log, planned(memory), prompt_budget=BUDGET)  # type: ignore[union-attr]
+        same_as_rust(MANAGER, newest(memory).log, planned(memory), prompt_budget=BUDGET)
 
 
 async def test_a_model_in_a_chat_engine_whose_streams_are_written_into_their_last_message() -> None:
@@ -153,7 +159,7 @@ async def test_a_model_in_a_chat_engine_whose_streams_are_written_into_their_las
     for turn in range(60):
         answered = engine.stream_chat(f"Question {turn}? " * 15)
         assert "".join(answered.response_gen)
-        log = llm._last.history.log.messages()  # type: ignore[union-attr]
+        log = newest(llm).log.messages()
     assert model.seen[-1][-2].content == "Answer 59." and log[-3]["content"] == "Answer 59.", "the text as it is now"
     check(model, engine.chat_history, 60, None)
 

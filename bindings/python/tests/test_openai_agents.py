@@ -198,3 +198,69 @@ async def test_a_session_gives_back_what_was_added(tmp_path: Path) -> None:
     await asyncio.gather(*(one.add_items([{"n": n}, {"n": n}]) for n in range(15) for one in (session, other)))
     kept = [one["n"] for one in await other.get_items()]
     assert sorted(kept) == sorted([n for n in range(15)] * 4) and kept[::2] == kept[1::2]
+
+
+async def test_a_result_without_its_call_does_not_turn_the_filter_off() -> None:
+    orphan = {"type": "function_call_output", "call_id": "gone", "output": "x"}
+    said = [{"role": "user" if n % 2 == 0 else "assistant", "content": f"text {n} " * 50} for n in range(201)]
+    for items in ([orphan, *said], [*said[:9], orphan, *said[9:]]):
+        planned = ContextWindowFilter(MANAGER, prompt_budget=500)
+        made = await sent(planned, items)
+        assert planned.plan is not None and planned.plan.excluded and orphan not in made.input
+        assert MANAGER.count_messages(made.input, wire_format="openai_responses") <= 500
+
+
+async def test_a_result_without_its_call_is_not_sent_although_it_fits() -> None:
+    orphan = {"type": "function_call_output", "call_id": "gone", "output": "x"}
+    planned, said = ContextWindowFilter(MANAGER, prompt_budget=BUDGET), conversation(1)
+    assert (await sent(planned, [orphan, *said])).input == said
+
+
+async def test_only_new_items_of_a_conversation_on_the_server_are_planned() -> None:
+    results = [{"type": "function_call_output", "call_id": f"c{n}", "output": f"found {n} " * 30} for n in range(2)]
+    later = [{"role": "user", "content": "And this?"}]
+    for items in (results, [*results, *later]):
+        planned = ContextWindowFilter(MANAGER, prompt_budget=BUDGET, documents=lambda data: [("d", 0.9, "Text.")])
+        made = await sent(planned, items)
+        assert planned.plan is not None and list(map(id, made.input)) == list(map(id, items))
+    planned = ContextWindowFilter(MANAGER, prompt_budget=300)
+    made = await sent(planned, [{**results[0], "output": "line\n" * 5_000}])
+    assert planned.plan is not None and planned.plan.estimated_tokens_total <= 300
+    [short] = made.input
+    assert short["call_id"] == "c0" and len(short["output"]) < 2_000  # type: ignore[typeddict-item,index]
+
+
+async def test_a_client_without_ids_continues_its_conversation() -> None:
+    planned, items = ContextWindowFilter(MANAGER, prompt_budget=BUDGET), list[Any]()
+    for n in range(20):
+        said = {"role": "user", "content": f"Question {n}? " * 5}
+        await sent(planned, [*items, said])
+        text = {"type": "output_text", "text": f"Answer {n}.", "annotations": []}
+        answer = {"type": "message", "id": f"msg_{n}", "role": "assistant", "status": "completed", "content": [text]}
+        await sent(planned, [*items, said, answer, {"role": "user", "content": "Go on."}])
+        # The client keeps only texts.
+        items += [said, {"role": "assistant", "content": f"Answer {n}."}, {"role": "user", "content": "Go on."}]
+        items.append({"role": "assistant", "content": "Yes."})
+    [history] = planned._histories._all.values()
+    assert planned.plan is not None and planned.plan.repeated
+    assert len(history.log) == len(history) == 79, "nothing was read twice"
+
+
+def test_the_schema_of_an_output_is_counted() -> None:
+    from pydantic import BaseModel
+
+    class Answer(BaseModel):
+        text: str
+
+    tools = _tools(Agent("a", tools=[look], output_type=Answer))
+    assert [one["name"] for one in tools] == ["look", "Answer"] and "text" in tools[1]["parameters"]["properties"]
+    assert [one["name"] for one in _tools(Agent("a", tools=[look], output_type=str))] == ["look"]
+
+
+async def test_the_settings_of_a_session_may_be_a_dict(tmp_path: Path) -> None:
+    settings: Any = {"limit": 2}
+    session = StoreSession(Store(f"sqlite:{tmp_path}/s.db"), "one", session_settings=settings)
+    await session.add_items([{"role": "user", "content": text} for text in "abc"])
+    assert [one["content"] for one in await session.get_items()] == ["b", "c"]  # type: ignore[typeddict-item]
+    assert session.session_settings is not None and session.session_settings.limit == 2
+    assert len(await session.get_items(3)) == 3

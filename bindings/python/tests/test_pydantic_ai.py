@@ -241,3 +241,38 @@ async def test_a_store_that_another_process_wrote(tmp_path: Path) -> None:
     await one.save(Conversation(conversation_id=record.conversation_id))
     await one.delete(record.conversation_id)
     assert store.list() == []
+
+
+def test_a_client_without_state_continues_its_conversation() -> None:
+    """Pydantic AI makes up a conversation's id and new times for a history that a client passes."""
+    model, history, repeated = Answers(), list[ModelMessage](), 0
+    for n in range(20):
+        made = model.agent.run_sync(f"Question {n}?", message_history=history).all_messages()
+        history = ModelMessagesTypeAdapter.validate_json(dumped(made))
+        for at, one in enumerate(history):
+            history[at] = dataclasses.replace(one, conversation_id=None, run_id=None)
+            for part in one.parts:
+                if hasattr(part, "timestamp"):
+                    part.timestamp = part.timestamp.replace(year=2000 + n)
+        repeated += bool(model.planned.plan and model.planned.plan.repeated)
+    assert len(model.planned._histories._all) == 1 and repeated > 15
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_the_schema_of_an_output_is_counted(native: bool) -> None:
+    from pydantic import BaseModel, Field
+    from pydantic_ai import NativeOutput
+    from pydantic_ai.profiles import ModelProfile
+
+    class Answer(BaseModel):
+        text: str = Field(description="The text. " * 90)
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        call = ToolCallPart(info.output_tools[0].name, {"text": "Yes."}) if info.output_tools else None
+        return ModelResponse([call or TextPart('{"text": "Yes."}')])
+
+    planned = ContextWindow(MANAGER, prompt_budget=BUDGET)
+    output: Any = NativeOutput(Answer) if native else Answer
+    model = FunctionModel(answer, profile=ModelProfile(supports_json_schema_output=True))
+    assert Agent(model, output_type=output, capabilities=[planned]).run_sync("Well?").output.text == "Yes."
+    assert planned.plan is not None and planned.plan.estimated_tokens_total > 200

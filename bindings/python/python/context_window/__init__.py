@@ -11,8 +11,10 @@ item.
     print(plan)  # included and excluded items with their reasons
 
 All figures are in tokens unless stated otherwise. The adapters for frameworks are separate modules:
-`context_window.langchain`, `openai_agents`, `pydantic_ai`, `llama_index`, `haystack`, `litellm`, `hermes`.
+`context_window.langchain`, `openai_agents`, `pydantic_ai`, `llama_index`, `haystack`, `litellm`.
 This package imports none of them.
+
+Adapters warn of `ContextWindowWarning`. With `on_overflow="raise"` they raise `PromptTooLargeError`.
 """
 
 from ._core import (
@@ -57,6 +59,7 @@ from ._core import (
     plan_batch,
     replay_batch,
 )
+from ._errors import ContextWindowWarning, PromptTooLargeError
 
 __all__ = [
     "BudgetError",
@@ -69,6 +72,7 @@ __all__ = [
     "ConfigError",
     "ConflictError",
     "ContextWindowError",
+    "ContextWindowWarning",
     "Conversation",
     "CountError",
     "Document",
@@ -86,6 +90,7 @@ __all__ = [
     "NotSmallerError",
     "NothingToCompactError",
     "Plan",
+    "PromptTooLargeError",
     "StaleError",
     "Store",
     "StoreError",

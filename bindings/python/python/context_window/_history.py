@@ -1,7 +1,8 @@
 """A framework's list of messages, synchronized with a conversation of the planner.
 
 Frameworks pass the whole history with every request, and only its new messages are read. Earlier messages are
-recognized by identity, or by equality if the framework created new objects.
+recognized by identity, or by content if the framework created new objects. Ids and times that a framework makes
+up for a message are not part of its content.
 """
 
 from __future__ import annotations
@@ -14,11 +15,20 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from ._core import Conversation, InputError, ItemMessage, Manager, Plan, is_context_overflow
+from ._policy import Backoff, Policy, manager_of
 
 T = TypeVar("T")
 
+__all__ = ["SYSTEM", "Histories", "History", "Sent", "Turn", "item_messages", "known_usage", "manager_of"]
+
 #: The id of the note that contains a framework's system text.
 SYSTEM = "system"
+
+#: The maximum number of versions of a conversation that its log keeps.
+VERSIONS = 4
+
+#: The length in messages of a conversation that counts as small.
+SMALL = 64
 
 
 @dataclass(frozen=True)
@@ -36,15 +46,27 @@ class Sent(Generic[T]):
 
 class History(Generic[T]):
     """A conversation. `to_wire` converts one of the framework's objects to a list of messages as dicts,
-    usually a single one.
+    usually a single one. `same` compares the contents of two objects (default: their dicts).
+
+    A changed message and its followers replace the earlier ones, which are archived. A log of more than
+    `VERSIONS` conversations of this length is replaced by a new one with the same pins.
     """
 
     def __init__(
-        self, manager: Manager, to_wire: Callable[[T], list[dict[str, Any]]], wire_format: Any = "openai"
+        self,
+        manager: Manager,
+        to_wire: Callable[[T], list[dict[str, Any]]],
+        wire_format: Any = "openai",
+        same: Callable[[T, T], bool] | None = None,
     ) -> None:
         self.manager = manager
         self.log = Conversation()
         self.lock = threading.RLock()
+        #: The pause after a summary that failed.
+        self.summaries = Backoff()
+        #: The positions of replies, for plans that depend only on the messages.
+        self.replies: list[int] = []
+        self._same = same or self._alike
         self._to_wire = to_wire
         self._wire_format = wire_format
         self._seen: list[T] = []
@@ -62,7 +84,7 @@ class History(Generic[T]):
         if len(messages) >= len(seen) and all(map(operator.is_, seen, messages)):
             return len(seen)
         for at, (one, other) in enumerate(zip(seen, messages)):
-            if one is not other and one != other:
+            if one is not other and not self._same(one, other):
                 return at
         return min(len(seen), len(messages))
 
@@ -71,8 +93,10 @@ class History(Generic[T]):
         last = len(self._seen) - 1
         if last < 0 or len(messages) <= last:
             return False
-        same = self._seen[last], messages[last]
-        return same[0] is same[1] or bool(same[0] == same[1])
+        return self._seen[last] is messages[last] or self._same(self._seen[last], messages[last])
+
+    def _alike(self, one: T, other: T) -> bool:
+        return bool(one == other) or self._to_wire(one) == self._to_wire(other)
 
     def sync(self, messages: Sequence[T], system: str | None = None) -> None:
         """Synchronizes the conversation with the list. If earlier messages differ, it is rewound to before
@@ -81,7 +105,11 @@ class History(Generic[T]):
         with self.lock:
             known = self.known(messages)
             if known < len(self._seen):
-                known = self._rewind(known)
+                if len(self._owners) > VERSIONS * max(len(messages), SMALL):
+                    self._renew(messages, known)
+                    known = len(self._seen)
+                else:
+                    known = self._rewind(known)
             if system != self._system:
                 if system:
                     # Without a TTL, the note could be dropped although the framework sends it. An unlimited
@@ -155,7 +183,7 @@ class History(Generic[T]):
         """Starts with an empty log. All pins and sent prompts are forgotten."""
         with self.lock:
             self.log, self._last, self._system = Conversation(), None, None
-            self._seen, self._ids, self._owners = [], [], []
+            self._seen, self._ids, self._owners, self.replies = [], [], [], []
 
     def _push(self, messages: Sequence[T]) -> None:
         wire = [self._to_wire(one) for one in messages]
@@ -185,6 +213,52 @@ class History(Generic[T]):
         del self._seen[known:], self._ids[known:]
         return known
 
+    def _renew(self, messages: Sequence[T], known: int) -> None:
+        """Replaces the log by a new one with these messages and the pins of the old one. The first `known`
+        objects are those of before.
+        """
+        notes, pins = _pins(self.log)
+        kept = {id: at for at, id in enumerate(self._ids[:known])}
+        self.log, self._last = Conversation(), None
+        self._seen, self._ids, self._owners = [], [], []
+        for position, event in notes:
+            # A note keeps its place, because the turns of its TTL count from there.
+            while len(self.log) < position and len(self._seen) < len(messages):
+                self._push(messages[len(self._seen) : len(self._seen) + 1])
+            self.log.apply_event(event)
+        self._push(messages[len(self._seen) :])
+        for name, priority in pins.items():
+            if name in kept:
+                self.log.pin_message(self._ids[kept[name]], priority=priority)
+
+
+def _pins(log: Conversation) -> tuple[list[tuple[int, str]], dict[str, Any]]:
+    """Returns the events of a log's notes, each with the number of messages before it, and the priorities of
+    its pinned messages by id.
+    """
+    notes: list[tuple[int, str]] = []
+    pins: dict[str, Any] = {}
+    live: list[str] = []
+    number = 0
+    for line in log.events():
+        entry: dict[str, Any] = json.loads(line)["entry"]
+        told: Any
+        if "message" in entry:
+            live.append(entry["message"].get("id") or f"m{number}")
+            number += 1
+            continue
+        event: dict[str, Any] = entry["event"] if isinstance(entry["event"], dict) else {entry["event"]: None}
+        kind, told = next(iter(event.items()))
+        if kind == "rewound" and told["before"] in live:
+            del live[live.index(told["before"]) :]
+        elif kind == "message_pinned":
+            pins[told["id"]] = told["priority"]
+        elif kind == "unpinned" and told in pins:
+            del pins[told]
+        elif kind in ("pinned", "unpinned", "ttl_set"):
+            notes.append((len(live), line))
+    return notes, pins
+
 
 class Turn(Generic[T]):
     """A request in progress: its plan, the messages to send, and the reply.
@@ -197,9 +271,16 @@ class Turn(Generic[T]):
     sent: list[Sent[T]]
 
     def __init__(
-        self, history: History[T], messages: Sequence[T], system: str | None, request: dict[str, Any], retries: int = 0
+        self,
+        history: History[T],
+        messages: Sequence[T],
+        system: str | None,
+        request: dict[str, Any],
+        retries: int = 0,
+        policy: Policy | None = None,
     ) -> None:
         self.history = history
+        self._policy = policy or Policy("send")
         self._messages, self._system, self._request, self._left = messages, system, request, retries
         with history.lock:
             self._take(history.plan(messages, system, **request))
@@ -221,13 +302,13 @@ class Turn(Generic[T]):
 
     def _take(self, plan: Plan) -> None:
         self.plan, self.sent = plan, self.history.sent(plan)
+        self._policy.accept(plan)
 
 
-def manager_of(given: Manager | str) -> Manager:
-    """Returns the given manager, or creates one for a model's name."""
-    if isinstance(given, (Manager, str)):
-        return given if isinstance(given, Manager) else Manager(given)
-    raise TypeError(f"expected a Manager or a model's name, not a {type(given).__name__}")
+def item_messages(item: ItemMessage, wire_format: Any = "openai") -> list[dict[str, Any]]:
+    """Returns the messages of an item of a prompt as dicts."""
+    messages: list[dict[str, Any]] = item.messages(wire_format)
+    return messages
 
 
 def known_usage(told: Any) -> dict[str, Any] | None:
@@ -252,6 +333,9 @@ def _may_part(wire: list[dict[str, Any]]) -> bool:
 class Histories(Generic[T]):
     """The conversations that an adapter serves: the last used ones. A conversation that was dropped is
     read again.
+
+    Without a key, a list belongs to the conversation that it continues, by content. This also applies to a key
+    that may be made up for each request (`is_made_up`), if it is new.
     """
 
     def __init__(
@@ -260,33 +344,50 @@ class Histories(Generic[T]):
         to_wire: Callable[[T], list[dict[str, Any]]],
         wire_format: Any = "openai",
         most: int = 64,
+        same: Callable[[T, T], bool] | None = None,
     ) -> None:
         self.manager = manager
         self._to_wire = to_wire
+        self._same = same
         self._wire_format = wire_format
         self._most = most
         self._lock = threading.Lock()
         #: The conversations by key, the last used one at the end.
         self._all: dict[Any, History[T]] = {}
+        #: The keys of conversations that may have pins of the application.
+        self._named: set[Any] = set()
         self._made = 0
 
-    def of(self, messages: Sequence[T], key: Any = None) -> History[T]:
+    def of(self, messages: Sequence[T], key: Any = None, *, is_made_up: bool = False) -> History[T]:
         """Returns the conversation with this key, or the one that the list continues. Creates it if
         necessary.
         """
         with self._lock:
-            name = key if key is not None else self._like(messages)
-            history = self._all.pop(name, None)
+            name = key
+            if key is None or (is_made_up and key not in self._all):
+                name = self._find(messages)
+            history = self._all.pop(name, None) if name is not None else None
             if history is None:
-                history = History(self.manager, self._to_wire, self._wire_format)
-            self._all[name] = history
+                history = History(self.manager, self._to_wire, self._wire_format, self._same)
+            if key is None and name is None:
+                self._made += 1
+                name = ("unnamed", self._made)
+            self._all[key if key is not None else name] = history
             while len(self._all) > self._most:
-                del self._all[next(iter(self._all))]
+                dropped = next(iter(self._all))
+                del self._all[dropped]
+                self._named.discard(dropped)
             return history
 
-    def _like(self, messages: Sequence[T]) -> Any:
+    def named(self, key: Any) -> History[T]:
+        """Returns the conversation with this key for its pins. Requests without a key never continue it."""
+        history = self.of((), key)
+        self._named.add(key)
+        return history
+
+    def _find(self, messages: Sequence[T]) -> Any:
+        """Returns the key of the conversation that the list continues, or None."""
         for name, history in reversed(self._all.items()):
-            if history.goes_on_with(messages):
+            if name not in self._named and history.goes_on_with(messages):
                 return name
-        self._made += 1
-        return ("unnamed", self._made)
+        return None

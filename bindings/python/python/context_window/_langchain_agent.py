@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
-from ._core import CompactionError, Conversation, Manager, Plan
-from ._history import Histories, History, Turn, manager_of
-from .langchain import framed, retrieved, wired
+from ._calls import call_async, call_sync
+from ._core import CompactionJob, Conversation, Manager
+from ._history import Histories, History, Turn
+from ._langchain_messages import framed, retrieved, same, wired
+from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of, output_tool, warn
 
-#: A function that returns extra arguments of `Manager.plan` for a request.
-Extra = Callable[[Any], Iterable[Any]]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+#: A function that returns the documents for a request, sync or async.
+Documents: TypeAlias = Callable[[ModelRequest[Any]], Iterable[Any] | Awaitable[Iterable[Any]]]
+
+#: A function that writes a summary, sync or async.
+Summarise: TypeAlias = Callable[[CompactionJob], str | Awaitable[str]]
 
 
-class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
+class ContextWindowMiddleware(Planned, AgentMiddleware[Any, Any, Any]):
     """Plans every request of an agent. The prompt fits its budget, tool calls keep their results, and the
     question stays.
 
-    Conversations are distinguished by the `thread_id` of the agent's config, or by the result of `key` for a
-    request. Without either, they are distinguished by their messages. `documents` returns the retrieved
-    documents for a request. `summarise` writes a summary for a `CompactionJob` when one is due. The other
-    arguments are those of `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). If the
-    provider rejects a request as too long, a smaller one is planned and sent, at most `retries` times.
+    Conversations are distinguished by the result of `key` for a request, or by the `thread_id` of the agent's
+    config. Without either, they are distinguished by the content of their messages. `documents` returns the
+    retrieved documents for a request. `summarise` writes a summary for a `CompactionJob` when one is due. Both
+    may be async functions for `ainvoke`. After a summary that failed or was refused, the next requests go
+    without, with a warning. The other arguments are those of `Manager.plan` (`prompt_budget`,
+    `max_completion_tokens`, `focus`, ...). Tools and the schema of a structured output are counted.
+
+    If the required messages exceed the budget, `on_overflow` raises (`"raise"`), warns (`"warn"`) or sends them
+    without a warning (`"send"`). If the provider rejects a request as too long, a smaller one is planned and
+    sent, at most `retries` times.
 
     One instance serves several conversations from several threads. It keeps the `most` last used ones. `plan`
     is the plan of the newest request.
@@ -37,40 +51,52 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
         self,
         manager: Manager | str,
         *,
-        documents: Extra | None = None,
+        documents: Documents | None = None,
         key: Callable[[ModelRequest[Any]], Hashable] | None = None,
-        summarise: Callable[[Any], str] | None = None,
+        summarise: Summarise | None = None,
+        on_overflow: OnOverflow = "warn",
         retries: int = 2,
         most: int = 64,
-        **request: Any,
+        **request: Unpack[RequestOptions],
     ) -> None:
         super().__init__()
-        if documents is not None and not callable(documents):
-            raise TypeError("documents: expected a function from a request to documents")
+        check_options(ContextWindowMiddleware, request)
+        for name, function in (("documents", documents), ("key", key), ("summarise", summarise)):
+            if function is not None and not callable(function):
+                raise TypeError(f"{name}: expected a function, not a {type(function).__name__}")
         self.manager = manager_of(manager)
-        self.plan: Plan | None = None
+        self._policy = Policy(on_overflow)
         self._documents = documents
-        self._key = key or thread
+        self._key = key
         self._summarise = summarise
         self._retries = retries
         self._request = request
-        self._histories: Histories[BaseMessage] = Histories(self.manager, wired, most=most)
+        self._histories: Histories[BaseMessage] = Histories(self.manager, wired, most=most, same=same)
         self._tools = _Tools()
 
     def conversation(self, key: Hashable) -> Conversation:
-        """Returns the planner's log of a conversation, by the thread's id or the result of `key`. Use it
-        to pin notes.
+        """Returns the planner's log of a conversation, by the thread's id or the result of `key`. Use it to
+        pin notes. Call it again for each pin, because a log may be replaced.
         """
-        return self._histories.of((), key).log
+        return self._histories.named(key).log
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Sends the planned request instead of the whole history."""
-        turn = self._turn(request)
+        given = call_sync("documents", self._documents, request) if self._documents is not None else None
+        asked = self._asked(request, given)
+        if (job := self._job(asked)) is not None and self._summarise is not None:
+            try:
+                summary = call_sync("summarise", self._summarise, job)
+            except Exception as error:
+                self._give_up(asked, error)
+            else:
+                self._apply(asked, job, summary)
+        turn = self._turn(asked)
         while True:
             try:
-                response = handler(self._planned(turn, request))
+                response = handler(_planned(turn, request))
                 break
             except Exception as error:
                 turn.shrink(error)
@@ -81,10 +107,19 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """Sends the planned request like `wrap_model_call`. Plans in a separate thread."""
-        turn = await asyncio.to_thread(self._turn, request)
+        given = await call_async(self._documents, request) if self._documents is not None else None
+        asked = await asyncio.to_thread(self._asked, request, given)
+        if self._summarise is not None and (job := await asyncio.to_thread(self._job, asked)) is not None:
+            try:
+                summary = await call_async(self._summarise, job)
+            except Exception as error:
+                self._give_up(asked, error)
+            else:
+                await asyncio.to_thread(self._apply, asked, job, summary)
+        turn = await asyncio.to_thread(self._turn, asked)
         while True:
             try:
-                response = await handler(self._planned(turn, request))
+                response = await handler(_planned(turn, request))
                 break
             except Exception as error:
                 await asyncio.to_thread(turn.shrink, error)
@@ -92,43 +127,61 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
         await asyncio.to_thread(commit, turn, response)
         return response
 
-    def _turn(self, request: ModelRequest[Any]) -> Turn[BaseMessage]:
-        extra = dict(self._request)
-        if request.tools:
-            extra["tools"] = self._tools.of(request.tools)
-        if self._documents is not None:
-            extra["documents"] = [retrieved(one, at) for at, one in enumerate(self._documents(request))]
-        history = self._histories.of(request.messages, self._key(request))
+    def _asked(self, request: ModelRequest[Any], documents: Iterable[Any] | None) -> _Asked:
+        extra: dict[str, Any] = dict(self._request)
+        if tools := self._tools.wire(request):
+            extra["tools"] = tools
+        if documents is not None:
+            extra["documents"] = [retrieved(one, at) for at, one in enumerate(documents)]
+        key = self._key(request) if self._key is not None else thread()
+        # A server makes up a thread's id for each stateless request.
+        history = self._histories.of(request.messages, key, is_made_up=self._key is None)
         system = request.system_message.text if request.system_message is not None else None
-        if self._summarise is not None:
-            self._compact(history, request.messages, system, extra)
-        return Turn(history, request.messages, system, extra, self._retries)
+        return history, request.messages, system, extra
 
-    def _planned(self, turn: Turn[BaseMessage], request: ModelRequest[Any]) -> ModelRequest[Any]:
-        self.plan = turn.plan
-        system, messages = framed(turn.sent, request.system_message)
-        return request.override(messages=cast("list[AnyMessage]", messages), system_message=system)
+    def _turn(self, asked: _Asked) -> Turn[BaseMessage]:
+        return Turn(*asked, self._retries, self._policy)
 
-    def _compact(
-        self, history: History[BaseMessage], messages: Sequence[BaseMessage], system: str | None, extra: dict[str, Any]
-    ) -> None:
-        asked = {name: value for name, value in extra.items() if name != "documents"}
+    def _job(self, asked: _Asked) -> CompactionJob | None:
+        """Returns the due summary, or None if none is due or the last one failed a short time ago."""
+        history, messages, system, extra = asked
+        if self._summarise is None:
+            return None
         with history.lock:
             history.sync(messages, system)
-            log = history.log
-            job = self.manager.compaction_due(log, **asked)
-        if job is None or self._summarise is None:
-            return
-        # The lock is not held during the call, because a model may take long. The summary is checked against
-        # the log.
-        summary = self._summarise(job)
+            options = {name: value for name, value in extra.items() if name != "documents"}
+            job = self.manager.compaction_due(history.log, **options)
+            return job if job is not None and history.summaries.is_over() else None
+
+    def _apply(self, asked: _Asked, job: CompactionJob, summary: Any) -> None:
+        # The lock is not held while the summary is written, because a model may take long. The summary is
+        # checked against the log.
+        history = asked[0]
         try:
-            self.manager.apply_summary(log, job, summary)
-        except CompactionError:
-            pass  # Nothing was archived, and the plan goes without.
+            if not isinstance(summary, str):
+                raise TypeError(f"summarise: expected a string, not a {type(summary).__name__}")
+            self.manager.apply_summary(history.log, job, summary)
+        except Exception as error:
+            self._give_up(asked, error)
+        else:
+            history.summaries.end()
+
+    def _give_up(self, asked: _Asked, error: Exception) -> None:
+        """Warns of a failed summary. Nothing is archived, and the plan goes without."""
+        pause = asked[0].summaries.extend()
+        warn(f"no summary: {type(error).__name__}: {error}. The next one is requested after {pause} requests.")
 
 
-def thread(request: ModelRequest[Any]) -> Hashable:
+#: The conversation of a request, its messages, its system text, and the arguments of its plan.
+_Asked: TypeAlias = tuple[History[BaseMessage], Sequence[BaseMessage], str | None, dict[str, Any]]
+
+
+def _planned(turn: Turn[BaseMessage], request: ModelRequest[Any]) -> ModelRequest[Any]:
+    system, messages = framed(turn.sent, request.system_message)
+    return request.override(messages=cast("list[AnyMessage]", messages), system_message=system)
+
+
+def thread() -> Hashable:
     """Returns the id of the thread that the agent runs in, or None outside of a run."""
     try:
         return cast("Hashable", get_config().get("configurable", {}).get("thread_id"))
@@ -160,15 +213,31 @@ def usage(reply: AIMessage) -> dict[str, Any] | None:
 
 
 class _Tools:
-    """The tools as dicts. An agent passes the same objects with every request, so they are converted once."""
+    """The tools as dicts, with the schema of a structured output. An agent passes the same objects with every
+    request, so they are converted once.
+    """
 
     def __init__(self) -> None:
         self._given: list[Any] = []
         self._wire: list[dict[str, Any]] = []
 
-    def of(self, tools: Sequence[Any]) -> list[dict[str, Any]]:
-        given = self._given
-        if len(given) != len(tools) or any(one is not other for one, other in zip(given, tools)):
-            self._wire = [one if isinstance(one, dict) else convert_to_openai_tool(one) for one in tools]
-            self._given = list(tools)
+    def wire(self, request: ModelRequest[Any]) -> list[dict[str, Any]]:
+        """Returns the tools of a request."""
+        given, known = [*request.tools, request.response_format], self._given
+        if len(given) != len(known) or any(one is not other for one, other in zip(given, known)):
+            wire = [one if isinstance(one, dict) else convert_to_openai_tool(one) for one in request.tools]
+            self._wire = wire + _outputs(request.response_format)
+            self._given = given
         return self._wire
+
+
+def _outputs(strategy: Any) -> list[dict[str, Any]]:
+    """Returns the schemas of a structured output as tools. The agent binds them as tools or passes them to the
+    provider, which bills both.
+    """
+    if strategy is None:
+        return []
+    if not isinstance(strategy, (ToolStrategy, ProviderStrategy)):
+        strategy = ToolStrategy(getattr(strategy, "schema", strategy))
+    specs = strategy.schema_specs if isinstance(strategy, ToolStrategy) else [strategy.schema_spec]
+    return [output_tool(one.name, one.json_schema, one.description) for one in specs]

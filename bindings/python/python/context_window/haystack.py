@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from haystack import component, default_from_dict, default_to_dict
 from haystack.components.generators.chat.types import ChatGenerator
@@ -37,8 +37,21 @@ from haystack.tools import ToolsType, flatten_tools_or_toolsets
 from haystack.utils.deserialization import deserialize_component_inplace
 
 from . import _wire
-from ._core import ItemMessage, Manager, Plan
-from ._history import SYSTEM, Histories, History, Sent, Turn, known_usage, manager_of
+from ._core import ItemMessage, Manager
+from ._history import SYSTEM, Histories, History, Sent, Turn, item_messages, known_usage
+from ._policy import (
+    DocumentOptions,
+    OnOverflow,
+    Planned,
+    Policy,
+    TargetOptions,
+    check_options,
+    manager_of,
+    response_tool,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["ContextWindowChatGenerator", "ContextWindowCompactor", "ContextWindowTokenCounter"]
 
@@ -103,7 +116,7 @@ def _sealed(one: ReasoningContent) -> list[dict[str, Any]]:
 
 def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") -> ChatMessage:
     """Returns a copy with the planner's changes. The history's own message stays unchanged."""
-    wire = item.messages("openai")[0]
+    wire = item_messages(item)[0]
     content: list[Any] = list(own._content)
     # The planner may not know the format of other media, so only results are shortened.
     if result := own.tool_call_result:
@@ -163,14 +176,15 @@ def headed(given: Sequence[ChatMessage]) -> tuple[str | None, list[ChatMessage]]
 
 
 @component
-class ContextWindowChatGenerator:
+class ContextWindowChatGenerator(Planned):
     """A chat generator whose requests fit a token budget. Tool calls keep their results, and the question
     stays.
 
     `chat_generator` is the inner generator, and `manager` is a `Manager` or a model's name. The other
     arguments are those of `Manager.plan` (`prompt_budget` in tokens, `max_completion_tokens`, `focus`, ...).
-    Tools are counted. If the provider rejects a request as too long, a smaller one is planned and sent, at
-    most `retries` times.
+    Tools and the schema of a `response_format` are counted. If the provider rejects a request as too long, a
+    smaller one is planned and sent, at most `retries` times. If the required messages exceed the budget,
+    `on_overflow` raises (`"raise"`), warns (`"warn"`) or sends them without a warning (`"send"`).
 
     One instance serves several conversations and keeps the `most` last used ones. `plan` is the plan of the
     newest request. Raises `BudgetError` if the budget is 0. If the required items do not fit, they are sent
@@ -178,12 +192,20 @@ class ContextWindowChatGenerator:
     """
 
     def __init__(
-        self, chat_generator: ChatGenerator, manager: Manager | str, *, retries: int = 2, most: int = 64, **request: Any
+        self,
+        chat_generator: ChatGenerator,
+        manager: Manager | str,
+        *,
+        on_overflow: OnOverflow = "warn",
+        retries: int = 2,
+        most: int = 64,
+        **request: Unpack[DocumentOptions],
     ) -> None:
+        check_options(ContextWindowChatGenerator.__init__, request, DocumentOptions)
         self.chat_generator = chat_generator
         self.manager = manager_of(manager)
-        self.plan: Plan | None = None
-        self._settings = {"retries": retries, "most": most, **request}
+        self._policy = Policy(on_overflow)
+        self._settings: dict[str, Any] = {"on_overflow": on_overflow, "retries": retries, "most": most, **request}
         self._retries, self._request = retries, request
         to_wire = partial(wired, provider=self.manager.wire_format)
         self._histories: Histories[ChatMessage] = Histories(self.manager, to_wire, most=most)
@@ -216,7 +238,7 @@ class ContextWindowChatGenerator:
         """Calls the inner generator with the planned messages, and returns its result."""
         given = {"generation_kwargs": generation_kwargs, "tools": tools, "streaming_callback": streaming_callback}
         given = {key: value for key, value in given.items() if value is not None}
-        turn = self._turn(messages, tools)
+        turn = self._turn(messages, tools, generation_kwargs)
         while True:
             try:
                 answered = self.chat_generator.run(self._planned(turn, messages), **given)
@@ -239,7 +261,7 @@ class ContextWindowChatGenerator:
         given = {key: value for key, value in given.items() if value is not None}
         ask: Any = getattr(self.chat_generator, "run_async", None)
         ask = ask or partial(asyncio.to_thread, cast(Any, self.chat_generator).run)
-        turn = await asyncio.to_thread(self._turn, messages, tools)
+        turn = await asyncio.to_thread(self._turn, messages, tools, generation_kwargs)
         while True:
             try:
                 answered = await ask(self._planned(turn, messages), **given)
@@ -249,12 +271,17 @@ class ContextWindowChatGenerator:
         await asyncio.to_thread(commit, turn, answered)
         return cast("dict[str, Any]", answered)
 
-    def _turn(self, messages: list[ChatMessage] | str, tools: ToolsType | None) -> Turn[ChatMessage]:
+    def _turn(
+        self, messages: list[ChatMessage] | str, tools: ToolsType | None, settings: dict[str, Any] | None
+    ) -> Turn[ChatMessage]:
         system, said = headed(_listed(messages))
-        return Turn(self._histories.of(said), said, system, {**self._request, **_tools(tools)}, self._retries)
+        settings = {**(getattr(self.chat_generator, "generation_kwargs", None) or {}), **(settings or {})}
+        counted = _tools(tools)
+        if output := response_tool(settings.get("response_format") or settings.get("text_format")):
+            counted["tools"] = [*counted.get("tools", []), output]
+        return Turn(self._histories.of(said), said, system, {**self._request, **counted}, self._retries, self._policy)
 
     def _planned(self, turn: Turn[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:
-        self.plan = turn.plan
         return framed(turn.sent, _listed(messages), self.manager.wire_format)
 
 
@@ -287,17 +314,23 @@ class ContextWindowTokenCounter(TokenCounter):
         return default_to_dict(self, manager=self.manager.name)
 
 
-class ContextWindowCompactor(Compactor):
+class ContextWindowCompactor(Planned, Compactor):
     """Compacts the messages of an Agent: drops the least important messages instead of the oldest.
 
     The history does not stay complete. `CompactionHook` writes the result into the Agent's state. Dropped
     messages are missing for the rest of the run and in the `messages` that the Agent returns. Use a
     `ContextWindowChatGenerator` instead to keep everything. The arguments after `manager` are those of
-    `Manager.plan` except `prompt_budget`, which is the hook's target.
+    `Manager.plan` except `prompt_budget`, which is the hook's target. If the required messages exceed the
+    target, `on_overflow` raises (`"raise"`), warns (`"warn"`) or returns them without a warning (`"send"`).
     """
 
-    def __init__(self, manager: Manager | str, **request: Any) -> None:
+    def __init__(
+        self, manager: Manager | str, *, on_overflow: OnOverflow = "warn", **request: Unpack[TargetOptions]
+    ) -> None:
+        check_options(ContextWindowCompactor, request, TargetOptions)
         self.manager = manager_of(manager)
+        self._policy = Policy(on_overflow)
+        self._settings: dict[str, Any] = {"on_overflow": on_overflow, **request}
         self._request = request
 
     def compact(
@@ -306,14 +339,18 @@ class ContextWindowCompactor(Compactor):
         """Returns the messages within `target_tokens`, counted by `token_counter`. Returns None if the
         result would not be smaller.
         """
+        if not messages:
+            return None
         before = token_counter.count(messages)
         exact = ContextWindowTokenCounter(self.manager).count(messages)
         # The target is in tokens of another counter, so it is converted by the ratio of both counts.
         budget = max(1, target_tokens * exact // max(1, before))
         history: History[ChatMessage] = History(self.manager, partial(wired, provider=self.manager.wire_format))
         system, said = headed(messages)
-        plan = history.plan(said, system, **{**self._request, "prompt_budget": budget})
-        kept = framed(history.sent(plan), messages, self.manager.wire_format) if messages else []
+        asked: dict[str, Any] = {**self._request, "prompt_budget": budget}
+        plan = history.plan(said, system, **asked)
+        self._policy.accept(plan, "They are returned nevertheless.")
+        kept = framed(history.sent(plan), messages, self.manager.wire_format)
         return kept if kept and token_counter.count(kept) < before else None
 
     async def compact_async(
@@ -324,4 +361,4 @@ class ContextWindowCompactor(Compactor):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the compactor as a dict. The manager is represented by its model's name."""
-        return default_to_dict(self, manager=self.manager.name, **self._request)
+        return default_to_dict(self, manager=self.manager.name, **self._settings)

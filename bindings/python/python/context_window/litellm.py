@@ -4,23 +4,45 @@
 
     litellm.callbacks = [hook(CustomLogger, prompt_budget=8_000)]
 
-LiteLLM calls only instances of its own `CustomLogger`, and `hook` creates one. This module does not import
-LiteLLM. Messages and tools are dicts of OpenAI Chat, or objects with a `model_dump`. It supports litellm
-1.110.
+LiteLLM calls only instances of its own `CustomLogger`, and `hook` creates one. It has no hook that changes a
+synchronous request: use `ContextWindowHook.wrap` for `completion`. This module does not import LiteLLM.
+Messages and tools are dicts of OpenAI Chat, or objects with a `model_dump`. It supports litellm 1.110.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
+import inspect
 import json
+import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _wire
 from ._core import Conversation, ItemMessage, Manager, Plan
-from ._history import Histories, History
+from ._history import Histories, History, item_messages
+from ._policy import (
+    OnOverflow,
+    Planned,
+    Policy,
+    TargetOptions,
+    check_options,
+    check_overflow,
+    manager_of,
+    response_tool,
+    unknown_option,
+    warn,
+)
+from ._replay import replay
+
+if TYPE_CHECKING:
+    from typing_extensions import Never, Unpack
+
+R = TypeVar("R")
 
 __all__ = ["ContextWindowHook", "hook", "trim_messages"]
 
@@ -29,6 +51,9 @@ CHAT = ("completion", "acompletion")
 
 #: The maximum number of models with conversations. Clients of a proxy may send any model name.
 MODELS = 64
+
+#: True within a call of a function of `ContextWindowHook.wrap`.
+_is_wrapped: ContextVar[bool] = ContextVar("is_wrapped", default=False)
 
 _decode = json.JSONDecoder().raw_decode
 
@@ -71,56 +96,34 @@ def wired(own: Own) -> list[dict[str, Any]]:
 
 
 def replayed(history: History[Own], given: list[Own], request: Mapping[str, Any]) -> Plan:
-    """Plans a list of messages. The result depends only on the list and the request.
-
-    Earlier prompts, and the processes that sent them, are unknown. So each reply in the list is stored with a
-    plan of the messages before it. If a list continues an earlier one, only its new messages are planned.
-    """
-    # A previous prompt of another list must not influence this plan.
-    asked = {**request, "previous": None}
-    with history.lock:
-        known = history.known(given)
-        if known < len(history):
-            history.reset()
-            known = 0
-        replies = [at for at in range(max(known, 1), len(given)) if given[at].wire().get("role") == "assistant"]
-        if known == 0 and replies:
-            # If everything fits, storing the newest reply has the same effect as storing all of them.
-            if _whole(history.plan(given[: replies[-1]], **asked)):
-                replies = replies[-1:]
-            else:
-                history.reset()
-        for at in replies:
-            history.commit(history.plan(given[:at], **asked), given[at])
-        return history.plan(given, **asked)
+    """Plans a list of messages. The result depends only on the list and the request."""
+    return replay(history, given, request, lambda own: own.wire().get("role") == "assistant")
 
 
-def _whole(plan: Plan) -> bool:
-    return not plan.excluded and plan.overflow is None and not any(one.changed for one in plan.by_item())
-
-
-def prompt(history: History[Own], plan: Plan) -> list[Any]:
+def prompt(history: History[Own], plan: Plan, *, reasoning: bool = False) -> list[Any]:
     """Returns the messages to send: the caller's own objects, copies of changed ones, and dicts for added
-    ones.
+    ones. With `reasoning`, reasoning that the model's provider does not accept stays.
     """
     messages: list[Any] = []
     for one in history.sent(plan):
         if one.own is None:
-            messages.extend(one.item.messages("openai"))
+            messages.extend(item_messages(one.item))
         else:
-            messages.append(_altered(one.own, one.item) if one.item.changed else one.own.message)
+            kept = ["reasoning"] if reasoning else []
+            is_changed = any(change not in kept for change in one.item.changed)
+            messages.append(_altered(one.own, one.item, reasoning) if is_changed else one.own.message)
     return messages
 
 
-def _altered(own: Own, item: ItemMessage) -> dict[str, Any]:
-    copy, sent = own.wire(), item.messages("openai")[0]
+def _altered(own: Own, item: ItemMessage, reasoning: bool) -> dict[str, Any]:
+    copy, sent = own.wire(), item_messages(item)[0]
     if "role" in item.changed:
         copy["role"] = sent["role"]
     if "text" in item.changed:
         copy["content"] = sent.get("content")
     if "calls" in item.changed:
         copy.update({name: sent[name] for name in ("tool_calls", "tool_call_id") if name in sent})
-    if "reasoning" in item.changed:
+    if "reasoning" in item.changed and not reasoning:
         for name in ("reasoning_content", "thinking_blocks", "reasoning"):
             copy.pop(name, None)
     return copy
@@ -130,21 +133,23 @@ class _Models:
     """The conversations of each model, and a function that creates its manager."""
 
     def __init__(self, manager_for: Callable[[str], Manager] | None, most: int) -> None:
-        self._manager_for = manager_for or Manager
+        self._manager_for = manager_for or manager_of
         self._most = most
         self._lock = threading.Lock()
         self._all: dict[str, Histories[Own]] = {}
 
     def of(self, model: str) -> Histories[Own]:
         with self._lock:
-            found = self._all.pop(model, None) or Histories(self._manager_for(model), wired, most=self._most)
+            found = self._all.pop(model, None) or Histories(
+                self._manager_for(model), wired, most=self._most, same=operator.eq
+            )
             self._all[model] = found
             if len(self._all) > MODELS:
                 del self._all[next(iter(self._all))]
             return found
 
 
-class ContextWindowHook:
+class ContextWindowHook(Planned):
     """Plans every chat request. The prompt fits its budget, tool calls keep their results, and the question
     stays.
 
@@ -155,8 +160,12 @@ class ContextWindowHook:
     A request is planned once. By default this happens after its deployment is chosen
     (`async_pre_call_deployment_hook`). With `before_routing=True` it happens earlier, for the model name from
     the proxy's client (`async_pre_call_hook`). Equal messages give equal prompts, in any process and after
-    any restart. Only asynchronous chat calls are planned; use `messages` for others. For each model, `most`
-    conversations are cached, of which only new messages are read.
+    any restart. For each model, `most` conversations are cached, of which only new messages are read. Tools and
+    the JSON schema of a `response_format` are counted.
+
+    LiteLLM has no hook for the messages of a synchronous `completion`. `wrap` plans them; other synchronous
+    requests are sent unchanged, with a warning. If the required messages exceed the budget, `on_overflow` raises
+    (`"raise"`), warns (`"warn"`) or sends them without a warning (`"send"`).
 
     To register the hook, add LiteLLM's base class: `class Hook(ContextWindowHook, CustomLogger)`, or use
     `hook`.
@@ -173,13 +182,15 @@ class ContextWindowHook:
         prompt_budget: int | None = None,
         *,
         before_routing: bool = False,
+        on_overflow: OnOverflow = "warn",
         most: int = 64,
-        **request: Any,
+        **request: Unpack[TargetOptions],
     ) -> None:
         super().__init__()
+        check_options(ContextWindowHook, request, TargetOptions)
         self.prompt_budget = prompt_budget
         self.before_routing = before_routing
-        self.plan: Plan | None = None
+        self._policy = Policy(on_overflow)
         self._request = request
         self._models = _Models(manager_for, most)
 
@@ -198,8 +209,43 @@ class ContextWindowHook:
         given = owned(messages, asked)
         history = self._models.of(model).of(given)
         with history.lock:
-            self.plan = plan = replayed(history, given, asked)
+            plan = replayed(history, given, asked)
+            self._policy.accept(plan)
             return prompt(history, plan)
+
+    def wrap(self, function: Callable[..., R]) -> Callable[..., R]:
+        """Returns `litellm.completion`, or `completion` of a router, with planned messages. Raises `TypeError` for
+        an asynchronous function, whose requests the hook itself plans. Pass the messages by
+        keyword. A model's name that is no model of a deployment is planned like `before_routing=True`.
+        """
+
+        if inspect.iscoroutinefunction(function):
+            raise TypeError("wrap: expected a synchronous function; the registered hook plans asynchronous requests")
+
+        @functools.wraps(function)
+        def planned(*arguments: Any, **call: Any) -> R:
+            model = arguments[0] if arguments else call.get("model")
+            if len(arguments) > 1:
+                model, call["messages"] = arguments[0], arguments[1]
+                arguments = (model, *arguments[2:]) if len(arguments) > 2 else (model,)
+                if len(arguments) > 1:
+                    raise TypeError("wrap: pass the arguments after the messages by keyword")
+            messages = call.get("messages")
+            if messages and isinstance(model, str):
+                call["messages"] = self.messages(model, messages, **self._limits(call))
+            token = _is_wrapped.set(True)
+            try:
+                return function(*arguments, **call)
+            finally:
+                _is_wrapped.reset(token)
+
+        return planned
+
+    def log_pre_api_call(self, model: str, messages: Any, kwargs: Any) -> None:
+        """Warns of a synchronous chat request that `wrap` did not plan."""
+        told = kwargs if isinstance(kwargs, dict) else {}
+        if told.get("call_type") == "completion" and not _is_wrapped.get():
+            warn(f"a synchronous request to {model} was not planned: call ContextWindowHook.wrap(litellm.completion)")
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Returns the call's arguments with planned messages, or None if nothing changes."""
@@ -215,12 +261,24 @@ class ContextWindowHook:
         messages = call.get("messages")
         # If the model is passed by position, only the call's own record contains it.
         model = call.get("model") or getattr(call.get("litellm_logging_obj"), "model", None)
-        if getattr(call_type, "value", call_type) not in CHAT or not messages or not isinstance(model, str):
+        if getattr(call_type, "value", call_type) not in CHAT:
             return None
-        most = call.get("max_completion_tokens") or call.get("max_tokens")
-        request = {} if self.prompt_budget is not None or most is None else {"max_completion_tokens": most}
-        planned = await asyncio.to_thread(self.messages, model, messages, call.get("tools"), **request)
+        if not messages or not isinstance(model, str):
+            if getattr(call.get("litellm_logging_obj"), "messages", None):
+                warn("a request was not planned: pass its messages by keyword")
+            return None
+        planned = await asyncio.to_thread(self.messages, model, messages, **self._limits(call))
         return {**call, "messages": planned}
+
+    def _limits(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the arguments of a plan that a call's own arguments determine."""
+        limits: dict[str, Any] = {"tools": call.get("tools")}
+        most = call.get("max_completion_tokens") or call.get("max_tokens")
+        if self.prompt_budget is None and most is not None:
+            limits["max_completion_tokens"] = most
+        if output := response_tool(call.get("response_format")):
+            limits["tools"] = [*(call.get("tools") or []), output]
+        return limits
 
 
 def hook(base: type, *arguments: Any, **settings: Any) -> Any:
@@ -230,35 +288,79 @@ def hook(base: type, *arguments: Any, **settings: Any) -> Any:
     return type("ContextWindowHook", (ContextWindowHook, base), {})(*arguments, **settings)
 
 
-_trimmers = _Models(None, 64)
-
-
-def trim_messages(
-    messages: Sequence[Any],
-    model: str | None = None,
-    trim_ratio: float = 0.75,
-    return_response_tokens: bool = False,
-    max_tokens: int | None = None,
-) -> Any:
+class _TrimMessages(Planned):
     """Trims messages like `litellm.utils.trim_messages`, with a plan: whole messages are dropped, and tool
     calls keep their results.
 
-    `max_tokens` is the prompt budget in tokens (default: `trim_ratio` of the model's window). Returns the
-    list, or with `return_response_tokens` a pair of the list and the remaining tokens of the budget. The
-    messages are the caller's own. If the last exchange alone is too long, a shortened copy replaces one of
-    them. Without `max_tokens` and a known model, all messages are returned.
+    `max_tokens` is the prompt budget in tokens (default: `trim_ratio` of the model's window). Returns the list,
+    or with `return_response_tokens` a pair of the list and the remaining tokens of the budget. The messages are
+    the caller's own. If the last exchange alone is too long, a copy with a shortened tool result replaces one
+    of them. Without `max_tokens` and a known model, all messages are returned, with a warning.
+
+    The result never has more than `max_tokens`. If the newest messages do not fit, the result is the system
+    messages alone, or an empty list. `on_overflow` then raises (`"raise"`), warns (`"warn"`) or does neither
+    (`"send"`). `trim_messages.plan` is the plan of the newest call.
     """
-    name = model or "gpt-4o"
-    histories = _trimmers.of(name)
-    if max_tokens is None:
-        usage = histories.manager.usage(Conversation())
-        unknown = any(one["code"] == "unknown_model" for one in histories.manager.plan(Conversation()).notices)
-        if model is None or unknown:
-            return (list(messages), 0) if return_response_tokens else list(messages)
-        max_tokens = int(usage["context_len"] * trim_ratio)
-    given = owned(messages, {"prompt_budget": max_tokens})
-    history = histories.of(given)
-    with history.lock:
-        plan = replayed(history, given, {"prompt_budget": max_tokens})
-        kept = prompt(history, plan)
-    return (kept, max_tokens - plan.estimated_tokens_total) if return_response_tokens else kept
+
+    __name__ = __qualname__ = "trim_messages"
+
+    def __init__(self) -> None:
+        self._policy = Policy()
+        self._models = _Models(None, 64)
+
+    def __reduce__(self) -> str:
+        return "trim_messages"
+
+    def __call__(
+        self,
+        messages: Sequence[Any],
+        model: str | None = None,
+        trim_ratio: float = 0.75,
+        return_response_tokens: bool = False,
+        max_tokens: int | None = None,
+        *,
+        on_overflow: OnOverflow = "warn",
+        **unknown: Never,
+    ) -> Any:
+        for name in unknown:
+            raise TypeError(unknown_option("trim_messages", name, _OPTIONS))
+        policy = Policy(check_overflow(on_overflow))
+        histories = self._models.of(model or "gpt-4o")
+        manager = histories.manager
+        if max_tokens is None:
+            if model is None or not manager.known:
+                self._policy.plan = None
+                warn("trim_messages: neither max_tokens nor a known model is given, so all messages are returned")
+                return (list(messages), 0) if return_response_tokens else list(messages)
+            max_tokens = int(manager.usage(Conversation())["context_len"] * trim_ratio)
+        given = owned(messages, {"prompt_budget": max_tokens})
+        history = histories.of(given)
+        with history.lock:
+            plan = replayed(history, given, {"prompt_budget": max_tokens})
+            self._policy.plan = plan
+            kept = prompt(history, plan, reasoning=True)
+            tokens = _tokens(manager, kept)
+            if tokens > max_tokens:
+                kept = prompt(history, plan)
+                tokens = _tokens(manager, kept)
+        if tokens > max_tokens or plan.overflow is not None:
+            needed = max(tokens, plan.estimated_tokens_total)
+            kept = [one for one, own in zip(messages, given) if own.wire().get("role") in ("system", "developer")]
+            tokens = _tokens(manager, kept)
+            if tokens > max_tokens:
+                kept, tokens = [], 0
+            told = "The system messages alone are" if kept else "An empty list is"
+            policy.report(needed, max_tokens, f"{told} returned.", plan)
+        return (kept, max_tokens - tokens) if return_response_tokens else kept
+
+
+#: The arguments of `trim_messages`.
+_OPTIONS = ("messages", "model", "trim_ratio", "return_response_tokens", "max_tokens", "on_overflow")
+
+
+def _tokens(manager: Manager, messages: list[Any]) -> int:
+    wire = [one if isinstance(one, dict) else _wire.plain(one) for one in messages]
+    return manager.count_messages(wire) if wire else 0
+
+
+trim_messages = _TrimMessages()

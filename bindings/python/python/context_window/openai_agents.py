@@ -10,19 +10,25 @@ The session stays complete: only the messages for the model are planned. Support
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from agents import Agent, FunctionTool, TResponseInputItem, handoff
+from agents.agent_output import AgentOutputSchema, AgentOutputSchemaBase
 from agents.handoffs import Handoff
-from agents.memory import SessionSettings
+from agents.memory.session_settings import SessionSettings, coerce_session_settings, resolve_session_limit
 from agents.run_config import CallModelData, ModelInputData
 
 from . import _wire
-from ._core import ConflictError, Conversation, Manager, Plan, Store
-from ._history import SYSTEM, Histories, Sent, manager_of
+from ._calls import call_async
+from ._core import ConflictError, Conversation, Manager, Store
+from ._history import SYSTEM, Histories, Sent, item_messages
+from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["ContextWindowFilter", "StoreSession"]
 
@@ -91,16 +97,43 @@ def _wired(group: Group) -> list[dict[str, Any]]:
     return [_told(_plain(item)) for item in group]
 
 
-def _is_a_rest(items: Sequence[TResponseInputItem]) -> bool:
-    """Checks if results answer calls that are missing here. Then the server keeps the conversation, and
-    these items are only the new ones.
+def same(one: Group, other: Group) -> bool:
+    """Compares two groups of items by content. The ids and states of items do not count, because a client that
+    keeps its own history may not have them.
     """
-    kinds = [(_kind(item), _call_id(item)) for item in map(_plain, items)]
-    calls = {id for kind, id in kinds if kind == "call"}
-    return any(kind == "result" and id not in calls for kind, id in kinds)
+    return one == other or [_content(item) for item in one] == [_content(item) for item in other]
 
 
-class ContextWindowFilter:
+def _content(item: TResponseInputItem) -> dict[str, Any]:
+    plain = _plain(item)
+    if _kind(plain) not in ("message", "said", "reasoning") and not plain.get("call_id"):
+        return plain
+    said = {key: value for key, value in plain.items() if key not in ("id", "status", "type") and value is not None}
+    content = said.get("content")
+    if isinstance(content, list) and all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in content):
+        said["content"] = "".join(one["text"] for one in content)
+    return said
+
+
+class _ServerCall(dict[str, Any]):
+    """A call in a conversation that the server keeps. It is planned with its result, and never sent."""
+
+
+def completed(groups: list[Group]) -> list[Group]:
+    """Adds a call before results at the beginning whose calls the server keeps. The call is never sent.
+
+    The planner excludes a result without a call. If the list has no item of the model, the calls are in a
+    conversation on the server, so their results are required.
+    """
+    plain = [_plain(item) for group in groups for item in group]
+    if any(_kind(item) in ("said", "call", "reasoning") for item in plain):
+        return groups
+    results = [_call_id(item) for item in takewhile(lambda item: _kind(item) == "result", plain)]
+    calls = [_ServerCall(type="function_call", call_id=id, name="on_server", arguments="{}") for id in results]
+    return [cast(Group, tuple(calls)), *groups] if calls else groups
+
+
+class ContextWindowFilter(Planned):
     """A `call_model_input_filter`. The prompt fits its budget, tool calls keep their results, and the
     question stays.
 
@@ -109,10 +142,13 @@ class ContextWindowFilter:
     distinguished by their items, which must not be changed in place.
 
     `documents` returns the retrieved documents for a request, sync or async. The other arguments are those of
-    `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). The agent's function tools and
-    handoffs are counted. Pass `tools` if it has others (hosted ones, MCP), and a `safety_buffer` for the
-    schema of an output. If the server keeps the conversation (`conversation_id`, `previous_response_id`), the
-    request is sent unchanged. Raises the errors of `Manager.plan`.
+    `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). The agent's function tools,
+    handoffs and output schema are counted. Pass `tools` if it has others (hosted ones, MCP). If the server
+    keeps the conversation (`conversation_id`, `previous_response_id`), only the new items of a request are
+    planned, and results come without documents. Raises the errors of `Manager.plan`.
+
+    If the required items exceed the budget, `on_overflow` raises (`"raise"`), warns (`"warn"`) or sends them
+    without a warning (`"send"`).
 
     One instance serves several conversations from several threads. It keeps the `most` last used ones. `plan`
     is the plan of the newest request.
@@ -124,36 +160,41 @@ class ContextWindowFilter:
         *,
         documents: Documents | None = None,
         key: Callable[[CallModelData[Any]], Hashable] | None = None,
+        on_overflow: OnOverflow = "warn",
         most: int = 64,
-        **request: Any,
+        **request: Unpack[RequestOptions],
     ) -> None:
+        check_options(ContextWindowFilter, request)
         self.manager = manager_of(manager)
         self._key = key
-        self.plan: Plan | None = None
+        self._policy = Policy(on_overflow)
         self._documents = documents
         self._request = request
-        self._histories: Histories[Group] = Histories(self.manager, _wired, "openai_responses", most)
+        self._histories: Histories[Group] = Histories(self.manager, _wired, "openai_responses", most, same)
 
     def conversation(self, key: Hashable) -> Conversation:
-        """Returns the planner's log of a conversation, by the result of `key`. Use it to pin notes."""
-        return self._histories.of((), key).log
+        """Returns the planner's log of a conversation, by the result of `key`. Use it to pin notes. Call it
+        again for each pin, because a log may be replaced.
+        """
+        return self._histories.named(key).log
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """Plans in a separate thread."""
-        given: Any = await asyncio.to_thread(self._documents, data) if self._documents is not None else None
-        documents = await given if inspect.isawaitable(given) else given
+        documents = await call_async(self._documents, data) if self._documents is not None else None
         return await asyncio.to_thread(self._planned, data, documents)
 
     def _planned(self, data: CallModelData[Any], documents: Iterable[Any] | None) -> ModelInputData:
         given = data.model_data
-        if _is_a_rest(given.input):
-            return given
-        extra = {"tools": _tools(data.agent), "documents": documents, **self._request}
-        key = self._key(data) if self._key is not None else None
-        history = self._histories.of(groups := grouped(given.input), key)
+        groups = completed(own := grouped(given.input))
+        # A server that keeps the conversation has the documents of its question.
+        is_kept = len(groups) > len(own)
+        told = {"documents": None if is_kept else documents}
+        extra: dict[str, Any] = {"tools": _tools(data.agent), **told, **self._request}
+        history = self._histories.of(groups, self._key(data) if self._key is not None else None)
         with history.lock:
             # The SDK has no hook for replies, so the last plan shows where the next prompt begins.
-            self.plan = plan = history.plan(groups, given.instructions, after_last=True, **extra)
+            plan = history.plan(groups, given.instructions, after_last=True, **extra)
+            self._policy.accept(plan)
             return framed(history.sent(plan), given)
 
 
@@ -163,12 +204,14 @@ def framed(sent: Iterable[Sent[Group]], given: ModelInputData) -> ModelInputData
     items: list[TResponseInputItem] = []
     for one in (one for one in sent if one.item.ids != [SYSTEM]):
         item = one.item
+        if one.own is not None and isinstance(one.own[0], _ServerCall):
+            continue
         if one.own is not None:
             items.extend(altered(one.own, one) if item.changed else one.own)
         elif item.role in ("system", "developer") and not items:
             texts.append(item.text)
         else:
-            items.extend(cast("list[TResponseInputItem]", item.messages("openai_responses")))
+            items.extend(cast("list[TResponseInputItem]", item_messages(item, "openai_responses")))
     return ModelInputData(items, "\n\n".join(texts) if texts else given.instructions)
 
 
@@ -176,7 +219,7 @@ def altered(own: Group, sent: Sent[Group]) -> Iterator[TResponseInputItem]:
     """Returns the items, with copies of shortened ones. Reasoning stays, because the provider rejects its
     items without it.
     """
-    wire = sent.item.messages("openai_responses")
+    wire = item_messages(sent.item, "openai_responses")
     ids = iter([one["call_id"] for one in wire if "call_id" in one])
     for item in own:
         plain, update = _plain(item), dict[str, Any]()
@@ -188,11 +231,16 @@ def altered(own: Group, sent: Sent[Group]) -> Iterator[TResponseInputItem]:
 
 
 def _tools(agent: Agent[Any]) -> list[dict[str, Any]]:
-    """Returns the agent's function tools and handoffs as tools of the request."""
+    """Returns the agent's function tools, handoffs and output schema as tools of the request."""
     functions = [one for one in agent.tools if isinstance(one, FunctionTool) and one.is_enabled is not False]
     others: list[Handoff[Any, Any]] = [one if isinstance(one, Handoff) else handoff(one) for one in agent.handoffs]
     told = [(one.name, one.description, one.params_json_schema) for one in functions]
     told += [(one.tool_name, one.tool_description, one.input_json_schema) for one in others]
+    if agent.output_type is not None:
+        output = agent.output_type
+        schema = output if isinstance(output, AgentOutputSchemaBase) else AgentOutputSchema(output, False)
+        if not schema.is_plain_text():
+            told.append((schema.name(), "", schema.json_schema()))
     return [{"type": "function", "name": name, "description": text, "parameters": form} for name, text, form in told]
 
 
@@ -204,15 +252,16 @@ class StoreSession:
     are archived. Raises `StoreError` if the database fails.
     """
 
-    def __init__(self, store: Store, session_id: str, *, session_settings: SessionSettings | None = None) -> None:
+    def __init__(
+        self, store: Store, session_id: str, *, session_settings: SessionSettings | dict[str, Any] | None = None
+    ) -> None:
         self.session_id = session_id
-        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
         self._store = store
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Returns all items, or the newest `limit` of them, in chronological order."""
-        if limit is None and self.session_settings is not None:
-            limit = self.session_settings.limit
+        limit = resolve_session_limit(limit, self.session_settings)
         live = await asyncio.to_thread(lambda: _live(self._store.load_or_new(self.session_id)[0]))
         items = [item for _, item in live]
         return items if limit is None else items[max(len(items) - limit, 0) :]

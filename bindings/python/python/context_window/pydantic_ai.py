@@ -9,12 +9,11 @@ The run's history stays complete: only the messages for the model are planned. S
 from __future__ import annotations
 
 import asyncio
-import inspect
 import operator
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic_ai import RetryModelRequest, RunContext
 from pydantic_ai.capabilities import AbstractCapability
@@ -33,9 +32,14 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 
 from . import _wire
-from ._core import Conversation, ItemMessage, Manager, Plan
-from ._history import SYSTEM, Histories, History, Sent, Turn, manager_of
+from ._calls import call_async
+from ._core import Conversation, ItemMessage, Manager
+from ._history import SYSTEM, Histories, History, Sent, Turn, item_messages
+from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of, output_tool
 from ._pydantic_ai_store import StoreConversations
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["ContextWindow", "StoreConversations"]
 
@@ -119,7 +123,7 @@ def _block(content: Any) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-class ContextWindow(AbstractCapability[Any]):
+class ContextWindow(Planned, AbstractCapability[Any]):
     """Plans every request of an agent. The prompt fits its budget, tool calls keep their results, and the
     question stays.
 
@@ -127,12 +131,16 @@ class ContextWindow(AbstractCapability[Any]):
     copy. Responses are complete: the model's class decides if their reasoning is sent back.
 
     `documents` returns the retrieved documents for a request, sync or async. The other arguments are those of
-    `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). Instructions, function tools and
-    output tools are counted. Pass a `safety_buffer` for native tools and for the schema of an output. If the
-    provider rejects a request as too long, a smaller one is planned and sent, at most `retries` times. Place
-    this capability last, so that it sees the additions of the others.
+    `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). Instructions, function tools,
+    output tools and the schema of an output are counted. Pass a `safety_buffer` for native tools. Place this
+    capability last, so that it sees the additions of the others.
 
-    One instance serves several conversations and keeps the `most` last used ones. `plan` is the plan of the
+    If the required messages exceed the budget, `on_overflow` raises (`"raise"`), warns (`"warn"`) or sends them
+    without a warning (`"send"`). If the provider rejects a request as too long, a smaller one is planned and
+    sent, at most `retries` times.
+
+    One instance serves several conversations and keeps the `most` last used ones. A conversation with a new id,
+    which Pydantic AI makes up for a history without one, is recognized by its content. `plan` is the plan of the
     newest request. Raises the errors of `Manager.plan`.
     """
 
@@ -141,27 +149,31 @@ class ContextWindow(AbstractCapability[Any]):
         manager: Manager | str,
         *,
         documents: Documents | None = None,
+        on_overflow: OnOverflow = "warn",
         retries: int = 2,
         most: int = 64,
-        **request: Any,
+        **request: Unpack[RequestOptions],
     ) -> None:
+        check_options(ContextWindow, request)
         self.manager = manager_of(manager)
-        self.plan: Plan | None = None
+        self._policy = Policy(on_overflow)
         self._documents, self._retries, self._most, self._request = documents, retries, most, request
         self._histories: Histories[Unit] = Histories(self.manager, _wired, most=most)
         #: The current request of each run.
         self._turns: dict[str | None, _Turn] = {}
 
     def conversation(self, conversation_id: str) -> Conversation:
-        """Returns the planner's log of a conversation. Use it to pin notes."""
-        return self._histories.of([], conversation_id).log
+        """Returns the planner's log of a conversation. Use it to pin notes. Call it again for each pin, because
+        a log may be replaced.
+        """
+        return self._histories.named(conversation_id).log
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Sends the planned messages instead of the whole history. Plans in a separate thread."""
-        given: Any = await asyncio.to_thread(self._documents, ctx) if self._documents is not None else None
-        extra = {"documents": await given if inspect.isawaitable(given) else given, **self._request}
+        given = await call_async(self._documents, ctx) if self._documents is not None else None
+        extra = {"documents": given, **self._request}
         turn = await asyncio.to_thread(self._turn, ctx, request_context, extra)
         return replace(request_context, messages=turn.messages())
 
@@ -181,7 +193,7 @@ class ContextWindow(AbstractCapability[Any]):
         if (turn := self._turns.get(ctx.run_id)) is None:
             raise error
         await asyncio.to_thread(turn.shrink, error)
-        self.plan, turn.is_shrunk = turn.plan, True
+        turn.is_shrunk = True
         raise RetryModelRequest from error
 
     async def after_model_request(
@@ -200,15 +212,17 @@ class ContextWindow(AbstractCapability[Any]):
             {"name": one.name, "description": one.description or "", "parameters": one.parameters_json_schema}
             for one in [*shown, *given.output_tools]
         ]
-        extra.setdefault("tools", [{"type": "function", "function": one} for one in tools])
+        wire = [{"type": "function", "function": one} for one in tools]
+        if (output := given.output_object) is not None and given.output_mode in ("native", "prompted"):
+            wire.append(output_tool(output.name or "output", output.json_schema, output.description or ""))
+        extra.setdefault("tools", wire)
         units, system = _units(context.messages), InstructionPart.join(given.instruction_parts or [])
-        history = self._histories.of(units, ctx.conversation_id)
-        turn = self._turns[ctx.run_id] = _Turn(history, units, system, extra, self._retries)
+        history = self._histories.of(units, ctx.conversation_id, is_made_up=True)
+        turn = self._turns[ctx.run_id] = _Turn(history, units, system, extra, self._retries, self._policy)
         turn.tail = context.messages[-1]
         # A failed run leaves its turn behind, so the oldest turns are dropped.
         while len(self._turns) > self._most:
             del self._turns[next(iter(self._turns))]
-        self.plan = turn.plan
         return turn
 
 
@@ -283,7 +297,7 @@ def _altered(own: Any, item: ItemMessage) -> Any:
     """
     update: dict[str, Any] = {}
     if "calls" in item.changed and isinstance(own, ModelResponse):
-        ids = iter([call["id"] for call in item.messages("openai")[0].get("tool_calls", [])])
+        ids = iter([call["id"] for call in item_messages(item)[0].get("tool_calls", [])])
         renamed = [replace(one, tool_call_id=next(ids)) for one in own.parts if isinstance(one, ToolCallPart)]
         update["parts"] = [renamed.pop(0) if isinstance(one, ToolCallPart) else one for one in own.parts]
     elif "calls" in item.changed:
