@@ -207,14 +207,15 @@ impl Plan {
         Ok(made?.bind(py))
     }
 
-    /// The overflow, if the required items exceed the budget: a dict of `tokens`, `minimum`, `conflict` and
-    /// `remedies`. None otherwise.
+    /// The overflow, if the required items exceed the budget: a dict of `tokens` (those over the budget),
+    /// `minimum`, `conflict` and `remedies`. None otherwise.
     #[getter]
     fn overflow<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if self.made.inner.overflow.is_none() {
-            return Ok(None);
-        }
-        self.to_dict(py)?.get_item("overflow").map(Some)
+        let Some(overflow) = &self.made.inner.overflow else { return Ok(None) };
+        let found = self.to_dict(py)?.get_item("overflow")?;
+        // The JSON of a plan has this number beside the overflow.
+        found.set_item("tokens", overflow.tokens)?;
+        Ok(Some(found))
     }
 
     /// The notices about repairs and questions. Each is a dict of `code`, `rule`, `text` and `ids`.

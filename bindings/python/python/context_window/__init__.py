@@ -31,6 +31,7 @@ from ._core import (
     Document,
     ExcludedItem,
     Explanation,
+    Frame,
     IncludedItem,
     InputError,
     ItemMessage,
@@ -55,6 +56,7 @@ from ._core import (
     is_reasoning_refusal,
     models,
     plan_batch,
+    presets,
     replay_batch,
 )
 
@@ -74,6 +76,7 @@ __all__ = [
     "Document",
     "ExcludedItem",
     "Explanation",
+    "Frame",
     "IncludedItem",
     "InputError",
     "ItemMessage",
@@ -98,5 +101,6 @@ __all__ = [
     "is_reasoning_refusal",
     "models",
     "plan_batch",
+    "presets",
     "replay_batch",
 ]
