@@ -27,7 +27,7 @@ use std::sync::Arc;
 ///
 /// `model` is a name from `models()`. Any other name gets default limits and estimates, with a notice in each
 /// plan (`known` is False). `config` is a dict of tables, TOML text, or the path of a TOML file. `preset` is
-/// the name of a set of options. `tokenizer` is the name of another tokenizer or the path of a
+/// a name from `presets()`. `tokenizer` is the name of another tokenizer or the path of a
 /// `tokenizer.json`. `models` is the path of a file of models. `wire_format` is the format in which prompts
 /// are counted, if it is not the model's own.
 ///
@@ -104,7 +104,7 @@ impl Manager {
     ///
     /// Raises `BudgetError` if the limits leave no tokens, `InputError` for an argument of the wrong type and
     /// for a score that is not a number, and `TypeError` for an unknown argument. Of two documents with one
-    /// id, the plan uses the first and adds a notice. If the required items do not fit, the plan has an
+    /// id, the later one is excluded as a duplicate. If the required items do not fit, the plan has an
     /// `overflow` and no error is raised.
     #[pyo3(signature = (conversation, **request))]
     fn plan(
