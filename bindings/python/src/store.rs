@@ -140,7 +140,7 @@ impl Store {
     }
 
     /// Appends JSON texts ("items") of a type to a session, all or none. Creates the session if it does not
-    /// exist. The rest of the session is not read.
+    /// exist. Raises `InputError` for a text that is not JSON. The rest of the session is not read.
     #[pyo3(signature = (id, items, *, kind="item"))]
     fn push_items(&self, py: Python<'_>, id: &str, items: Vec<String>, kind: &str) -> PyResult<()> {
         self.with(py, |store| store.push_items(id, kind, &items))

@@ -370,7 +370,7 @@ def test_items_of_a_session_are_read_from_its_end(tmp_path: Path) -> None:
     store = cw.Store(tmp_path / "sessions.db")
     assert store.newest_items("talk") == [] and store.pop_item("talk") is None
     store.push_items("talk", [f'{{"n": {n}}}' for n in range(40)])
-    store.push_items("talk", ['"\\ud800"', "not JSON"], kind="other")
+    store.push_items("talk", ['"\\ud800"', "{}"], kind="other")
     assert store.newest_items("talk", limit=2) == ['{"n": 38}', '{"n": 39}'] and len(store.newest_items("talk")) == 40
     assert [store.pop_item("talk") for _ in range(3)] == [f'{{"n": {n}}}' for n in (39, 38, 37)]
     assert store.newest_items("talk", kind="other") == [], "what is behind a removed item is removed, too"
@@ -389,6 +389,10 @@ def test_items_of_a_session_are_read_from_its_end(tmp_path: Path) -> None:
     assert store.newest_items("talk", limit=0) == []
     with pytest.raises(cw.InputError, match="expected a whole number"):
         store.newest_items("talk", limit=-1)
+    before = store.load("talk")
+    with pytest.raises(cw.InputError, match=r"items\[1\]: expected value"):
+        store.push_items("talk", ["1", "no JSON"])
+    assert store.load("talk") == before
     with pytest.raises(cw.InputError, match="is empty"):
         store.push_items("", ["x"])
 

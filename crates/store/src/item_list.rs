@@ -9,7 +9,7 @@ use context_window::{
     conversation::{Entry, Event},
     events::LogEvent,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, de::IgnoredAny};
 use std::{borrow::Cow, ops::ControlFlow};
 
 /// The version of the entry format that this module reads by itself.
@@ -21,8 +21,9 @@ const MOST_ROWS: u64 = 4_096;
 /// The smallest number of entries that one query reads. A removed item leaves two entries behind.
 const LEAST_ROWS: u64 = 8;
 
-/// A part of a message that contains an item. Other programs see a part of an unknown type.
-#[derive(Serialize, Deserialize)]
+/// A part of a message that contains an item. Other programs see a part of an unknown type. Earlier versions
+/// wrote the item as a string in this object.
+#[derive(Deserialize)]
 struct HeldItem<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
@@ -75,16 +76,27 @@ fn entry_of(id: &ItemId) -> Option<u64> {
     id.as_str().strip_prefix("entry-")?.parse().ok()
 }
 
-/// Returns the item in a part of an unknown type, if it is an item of type `kind`.
-fn item_of(part: &str, kind: &str) -> Option<String> {
+/// Returns the beginning of a part with an item of type `kind`. The item and a brace follow.
+fn opening(kind: &str) -> String {
+    format!("{{\"type\":{},\"item\":", serde_json::Value::from(kind))
+}
+
+/// Returns the item in a part of an unknown type, if it is an item of type `kind`. `opening` is the beginning
+/// of such a part.
+fn item_of(part: &str, kind: &str, opening: &str) -> Option<String> {
+    // The item is a piece of the text, so it is not parsed.
+    if let Some(item) = part.strip_prefix(opening) {
+        return item.strip_suffix('}').map(str::to_owned);
+    }
     let held: HeldItem<'_> = serde_json::from_str(part).ok()?;
     (held.r#type == kind).then_some(held.json)
 }
 
 /// Returns the items of type `kind` in a message.
 fn items_of<'a>(message: &'a Message, kind: &'a str) -> impl Iterator<Item = String> + 'a {
+    let opening = opening(kind);
     message.parts().iter().filter_map(move |part| match part {
-        Part::Opaque { json, .. } => item_of(json, kind),
+        Part::Opaque { json, .. } => item_of(json, kind, &opening),
         _ => None,
     })
 }
@@ -92,6 +104,7 @@ fn items_of<'a>(message: &'a Message, kind: &'a str) -> impl Iterator<Item = Str
 /// A reader that receives entries from the newest one back.
 struct Backward<'a> {
     kind: &'a str,
+    opening: String,
     limit: usize,
     /// The items that were not removed, newest first.
     live: Vec<LiveItem>,
@@ -150,7 +163,7 @@ impl Backward<'_> {
             return ControlFlow::Continue(());
         }
         let parts = message.parts.into_iter().rev().filter_map(|part| part.opaque);
-        let mut items = parts.filter_map(|part| item_of(&part.json, self.kind)).peekable();
+        let mut items = parts.filter_map(|part| item_of(&part.json, self.kind, &self.opening)).peekable();
         // Items of this list have ids. A message without one comes from another writer, who may have rewound
         // by positions.
         let Some(id) = message.id else {
@@ -169,16 +182,19 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`SessionStore::append`]. Returns a conflict only after 1,000 failed attempts.
+    /// Returns the errors of [`SessionStore::append`], and `ErrorKind::Input` for an item that is not JSON.
+    /// Returns a conflict only after 1,000 failed attempts.
     #[doc(hidden)]
     pub fn push_items(&mut self, id: &str, kind: &str, items: &[String]) -> Result<(), Error> {
         check_id(id)?;
         if items.is_empty() {
             return Ok(());
         }
-        let parts = items.iter().map(|json| {
-            let held = HeldItem { r#type: kind.into(), json: json.clone() };
-            serde_json::to_string(&held).map_err(|error| Error::input("item", error.to_string()))
+        let opening = opening(kind);
+        let parts = items.iter().enumerate().map(|(at, json)| {
+            let fault = |error: serde_json::Error| Error::input(format!("items[{at}]"), error.to_string());
+            serde_json::from_str::<IgnoredAny>(json).map_err(fault)?;
+            Ok::<_, Error>(format!("{opening}{json}}}"))
         });
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         self.retry(id, |store| {
@@ -261,7 +277,7 @@ impl SessionStore {
         let known = Known { key: Some(head.key), next: head.next };
         let store = self.backend.name().to_owned();
         let name = SessionName { store: &store, id };
-        let mut backward = Backward { kind, limit, live: Vec::new(), until: None };
+        let mut backward = Backward { kind, opening: opening(kind), limit, live: Vec::new(), until: None };
         let (mut end, least) = (head.next, (limit as u64).clamp(LEAST_ROWS, MOST_ROWS));
         let mut size = least;
         'read: while end > 0 && backward.live.len() < limit {

@@ -393,12 +393,13 @@ fn each_row(
     each: &mut Each<'_>,
 ) -> rusqlite::Result<Result<(), Error>> {
     let entry = match columns {
-        Columns::Entry => "entry",
+        Columns::Entry | Columns::Texts => "entry",
         // The texts of messages are the bulk of the data, so they are not read for outlines.
         Columns::Outlines => "CASE WHEN kind <> 'message' THEN entry END",
     };
+    let outline = if columns == Columns::Texts { "NULL" } else { "outline" };
     let sql = format!(
-        "SELECT n, kind, sum, outline, {entry} FROM cw_entry WHERE session = ?1 AND n >= ?2 AND n < ?3 ORDER BY n"
+        "SELECT n, kind, sum, {outline}, {entry} FROM cw_entry WHERE session = ?1 AND n >= ?2 AND n < ?3 ORDER BY n"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![head.key, number(range.start), number(range.end)])?;
@@ -506,7 +507,7 @@ impl Backend for Sqlite {
     fn rows(&mut self, head: &Head, entries: &[Range<u64>], each: &mut Each<'_>) -> Result<(), Error> {
         self.settled(|connection| {
             for range in entries {
-                if let Err(error) = each_row(connection, head, range.clone(), Columns::Entry, each)? {
+                if let Err(error) = each_row(connection, head, range.clone(), Columns::Texts, each)? {
                     return Ok(Err(error));
                 }
             }
