@@ -390,7 +390,7 @@ def test_items_of_a_session_are_read_from_its_end(tmp_path: Path) -> None:
     with pytest.raises(cw.InputError, match="expected a whole number"):
         store.newest_items("talk", limit=-1)
     before = store.load("talk")
-    with pytest.raises(cw.InputError, match=r"items\[1\]: expected value"):
+    with pytest.raises(cw.InputError, match=r"items\[1\]: expected ident"):
         store.push_items("talk", ["1", "no JSON"])
     assert store.load("talk") == before
     with pytest.raises(cw.InputError, match="is empty"):
