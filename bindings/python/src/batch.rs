@@ -360,8 +360,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let threads = given.extract::<i64>().ok().and_then(|threads| usize::try_from(threads).ok());
-        let fault =
-            || input(format!("threads: expected a whole number, 1 or more, not {}", given.to_string()));
+        let fault = || input(format!("threads: expected a whole number, 1 or more, not {}", *given));
         threads.filter(|threads| *threads > 0).map(Self).ok_or_else(fault)
     }
 }
@@ -385,13 +384,12 @@ fn run<'py>(
     // which needs no library.
     let one = given.extract::<PyRecordBatch>().ok().map(PyRecordBatch::into_inner);
     let is_batch = one.is_some();
-    let batches = match one {
-        Some(batch) => vec![batch],
-        None => {
-            let (batches, schema) = given.extract::<PyTable>().map_err(|_| fault())?.into_inner();
-            // Without a batch there is no schema of the output either.
-            if batches.is_empty() { vec![RecordBatch::new_empty(schema)] } else { batches }
-        }
+    let batches = if let Some(batch) = one {
+        vec![batch]
+    } else {
+        let (batches, schema) = given.extract::<PyTable>().map_err(|_| fault())?.into_inner();
+        // Without a batch there is no schema of the output either.
+        if batches.is_empty() { vec![RecordBatch::new_empty(schema)] } else { batches }
     };
     let columns = batches.iter().map(Columns::of).collect::<PyResult<Vec<_>>>()?;
     // The whole batch runs without the interpreter lock.

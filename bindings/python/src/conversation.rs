@@ -48,9 +48,9 @@ impl Committed {
         format!("Committed({:?})", self.id)
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, Py<PyAny>))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let again = py.import("context_window._core")?.getattr("_committed")?;
-        Ok((again, (self.id.clone(), self.events.clone_ref(py))))
+        Ok((again, (&self.id, &self.events).into_pyobject(py)?))
     }
 }
 

@@ -145,6 +145,7 @@ pub(crate) fn of_plan(plan: &ContextPlan) -> PyResult<Frame> {
     Ok(Frame::of(vec![batch], schema))
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of columns")]
 fn plan_batch(rows: &[Row<'_>]) -> Result<RecordBatch, ArrowError> {
     let text = |of: fn(&Row<'_>) -> Option<String>| -> ArrayRef {
         let mut built = StringBuilder::new();

@@ -160,7 +160,7 @@ fn differences(said: &Message, sent: &Message) -> Vec<Name> {
         ("calls", said.tool_calls() != sent.tool_calls() || said.answers() != sent.answers()),
         ("reasoning", said.reasoning() != sent.reasoning()),
     ];
-    differs.into_iter().filter_map(|(what, is)| is.then(|| what.into())).collect()
+    differs.into_iter().filter(|(_, is)| *is).map(|(what, _)| what.into()).collect()
 }
 
 #[pymethods]

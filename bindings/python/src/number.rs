@@ -16,7 +16,7 @@ impl<'a, 'py, T: TryFrom<i64>> FromPyObject<'a, 'py> for Number<T> {
             Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => return Err(error),
             number => number.ok().and_then(|number| T::try_from(number).ok()),
         };
-        let fault = || input(format!("{}: expected a whole number, 0 or more", given.to_string()));
+        let fault = || input(format!("{}: expected a whole number, 0 or more", *given));
         number.map(Self).ok_or_else(fault)
     }
 }
