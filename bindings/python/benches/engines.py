@@ -31,13 +31,14 @@ COMMON = """
 import os, signal, sys
 import pyarrow as pa
 
-SCHEMA = "id long, fingerprint string, tokens long, reuse long, drops long, cost long, error string"
+SCHEMA = "id long, fingerprint string, tokens long, reuse long, drops long, cost long, overflow long, error string"
 source, target, identity = sys.argv[1], sys.argv[2], sys.argv[3] == "identity"
 
 def done(batch, threads=1):
     if identity:
         none = {name: pa.nulls(batch.num_rows, pa.string()) for name in ("fingerprint", "error")}
-        numbers = {name: pa.nulls(batch.num_rows, pa.int64()) for name in ("tokens", "reuse", "drops", "cost")}
+        names = ("tokens", "reuse", "drops", "cost", "overflow")
+        numbers = {name: pa.nulls(batch.num_rows, pa.int64()) for name in names}
         columns = {"id": batch["id"], "fingerprint": none["fingerprint"], **numbers, "error": none["error"]}
         return pa.record_batch(columns)
     import context_window

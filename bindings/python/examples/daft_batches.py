@@ -13,7 +13,7 @@ import daft
 import pyarrow as pa
 from daft import DataType, Series, col
 
-FIGURES = ("prompts", "tokens", "reuse", "drops", "cost")
+FIGURES = ("prompts", "tokens", "reuse", "drops", "cost", "overflow")
 RESULT = {"fingerprint": DataType.string(), **dict.fromkeys(FIGURES, DataType.int64()), "error": DataType.string()}
 
 

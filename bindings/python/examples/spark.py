@@ -14,7 +14,8 @@ import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-SCHEMA = "id long, fingerprint string, prompts long, tokens long, reuse long, drops long, cost long, error string"
+FIGURES = "prompts long, tokens long, reuse long, drops long, cost long, overflow long"
+SCHEMA = f"id long, fingerprint string, {FIGURES}, error string"
 
 
 def replayed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,9 @@
 
 use crate::{
     error::{input, raised},
-    manager::{Manager, config_text},
+    frame::Frame,
+    planner::{Planner, config_text},
+    work::{Stop, interruptible},
 };
 use arrow_array::{
     Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch,
@@ -14,15 +16,15 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use context_window::{ContextPlan, Error, PlanRequest, usage::CostTerms};
 use context_window_formats::{FieldMap, Session};
-use pyo3::{exceptions::PyTypeError, prelude::*};
-use pyo3_arrow::PyRecordBatch;
+use pyo3::{Borrowed, prelude::*};
+use pyo3_arrow::{PyRecordBatch, PyTable};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
-/// The maximum number of cached managers. The sessions of one batch rarely need more than a few.
+/// The maximum number of cached planners. The sessions of one batch rarely need more than a few.
 const MANAGERS: usize = 64;
 
 /// The maximum number of threads, above the core count of any machine.
@@ -55,16 +57,17 @@ struct Outcome {
     reuse: Option<i64>,
     drops: Option<i64>,
     cost: Option<i64>,
+    overflow: Option<i64>,
     error: Option<String>,
 }
 
-/// A cache of managers by model, tokenizer and options.
+/// A cache of planners by model, tokenizer and options.
 #[derive(Default)]
-struct Managers(BTreeMap<[String; 4], Manager>);
+struct Managers(BTreeMap<[String; 4], Planner>);
 
 impl Managers {
     /// Returns the manager for these settings, and creates it if necessary.
-    fn of(&mut self, model: &str, tokenizer: Option<&str>, texts: [&str; 2]) -> Result<&Manager, Error> {
+    fn of(&mut self, model: &str, tokenizer: Option<&str>, texts: [&str; 2]) -> Result<&Planner, Error> {
         let key = [model, tokenizer.unwrap_or_default(), texts[0], texts[1]].map(str::to_owned);
         // Clearing the whole cache keeps it bounded without tracking the order of use.
         if self.0.len() >= MANAGERS && !self.0.contains_key(&key) {
@@ -72,7 +75,7 @@ impl Managers {
         }
         match self.0.entry(key) {
             Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(free) => Ok(free.insert(Manager::layered(model, tokenizer, texts)?)),
+            Entry::Vacant(free) => Ok(free.insert(Planner::layered(model, tokenizer, texts)?)),
         }
     }
 }
@@ -132,9 +135,15 @@ fn at(column: Option<&LargeStringArray>, row: usize) -> Option<&str> {
 }
 
 /// Plans or replays one row. Records an error if this fails.
-fn outcome(columns: &Columns, row: usize, settings: &Settings, managers: &mut Managers) -> Outcome {
+fn outcome(
+    columns: &Columns,
+    row: usize,
+    settings: &Settings,
+    managers: &mut Managers,
+    stop: &Stop,
+) -> Outcome {
     // A panic in one session must not lose the other rows.
-    let done = catch_unwind(AssertUnwindSafe(|| planned(columns, row, settings, managers)));
+    let done = catch_unwind(AssertUnwindSafe(|| planned(columns, row, settings, managers, stop)));
     let fault = |error: String| Outcome { error: Some(error), ..Outcome::default() };
     match done {
         Ok(Ok(outcome)) => outcome,
@@ -148,6 +157,7 @@ fn planned(
     row: usize,
     settings: &Settings,
     managers: &mut Managers,
+    stop: &Stop,
 ) -> Result<Outcome, String> {
     let said = |error: context_window_formats::Error| error.to_string();
     let text = at(Some(&columns.session), row).ok_or("session is null; expected JSON")?;
@@ -175,7 +185,7 @@ fn planned(
         .of(model, session.tokenizer.as_deref(), [options, config])
         .map_err(|error| error.to_string())?;
     let request = session.request();
-    let outcome = if settings.replay { replayed(manager, &request) } else { once(manager, &request) };
+    let outcome = if settings.replay { replayed(manager, &request, stop) } else { once(manager, &request) };
     let (last, mut outcome) = outcome.map_err(|error| error.to_string())?;
     outcome.plan = settings.with_plan.then(|| last.to_json_line());
     Ok(outcome)
@@ -187,34 +197,48 @@ struct Figures {
     reuse: u64,
     drops: u64,
     cost: Option<u64>,
+    /// The tokens over the budget. `None` if the prompt fits.
+    overflow: Option<u64>,
 }
 
 impl Figures {
-    fn of(manager: &Manager, plan: &ContextPlan) -> Self {
+    fn of(manager: &Planner, plan: &ContextPlan) -> Self {
         let (tokens, reuse) =
             (plan.estimated_tokens_total.tokens, plan.repeated().map_or(0, |prefix| prefix.tokens));
         let cost = manager.model().input_cost(tokens, reuse, CostTerms::default());
         // A row of excluded messages may be a run, so its count is added.
         let drops = plan.excluded.iter().map(|item| item.count).sum();
-        Self { tokens, reuse, drops, cost: cost.map(|cost| cost.billionths) }
+        let overflow = plan.overflow.as_ref().map(|overflow| overflow.tokens);
+        Self { tokens, reuse, drops, cost: cost.map(|cost| cost.billionths), overflow }
     }
 }
 
 /// Plans the next prompt of a session.
-fn once(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan, Outcome), Error> {
+fn once(manager: &Planner, request: &PlanRequest<'_>) -> Result<(ContextPlan, Outcome), Error> {
     let plan = manager.core().build_plan(request)?;
     let figures = Figures::of(manager, &plan);
-    let outcome = Outcome { fingerprint: Some(plan.fingerprint()), ..Outcome::of(1, &figures) };
+    let error = figures.overflow.map(|over| {
+        let (tokens, budget) = (figures.tokens, plan.prompt_budget);
+        format!("overflow: the required items need {tokens} tokens, {over} more than the budget of {budget}")
+    });
+    let outcome = Outcome { fingerprint: Some(plan.fingerprint()), error, ..Outcome::of(1, &figures) };
     Ok((plan, outcome))
 }
 
 /// Plans every prompt of a session. Returns the last plan, the sums over all plans, and a hash over their
 /// fingerprints.
-fn replayed(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan, Outcome), Error> {
-    let mut sum = Figures { tokens: 0, reuse: 0, drops: 0, cost: None };
+fn replayed(
+    manager: &Planner,
+    request: &PlanRequest<'_>,
+    stop: &Stop,
+) -> Result<(ContextPlan, Outcome), Error> {
+    let mut sum = Figures { tokens: 0, reuse: 0, drops: 0, cost: None, overflow: None };
     let mut hash = blake3::Hasher::new();
-    let (mut prompts, mut last) = (0, None);
+    let (mut prompts, mut over, mut last) = (0, 0, None);
     for step in manager.core().explainer(request).replay() {
+        if stop.is_set() {
+            break;
+        }
         let plan = step?.plan;
         let figures = Figures::of(manager, &plan);
         sum.tokens += figures.tokens;
@@ -222,6 +246,8 @@ fn replayed(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan
         sum.drops += figures.drops;
         // Prompts without a price do not discard the sum of the others.
         sum.cost = figures.cost.map(|cost| sum.cost.unwrap_or(0) + cost).or(sum.cost);
+        sum.overflow = figures.overflow.map(|tokens| sum.overflow.unwrap_or(0) + tokens).or(sum.overflow);
+        over += u64::from(figures.overflow.is_some());
         hash.update(plan.fingerprint().as_bytes());
         prompts += 1;
         last = Some(plan);
@@ -231,8 +257,11 @@ fn replayed(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan
         // The last prompt of a replay is that of the request, so this is only a fallback.
         None => manager.core().build_plan(request)?,
     };
-    let outcome =
-        Outcome { fingerprint: Some(hash.finalize().to_hex().to_string()), ..Outcome::of(prompts, &sum) };
+    let error = sum.overflow.map(|tokens| {
+        format!("overflow: {over} of {prompts} prompts need more than their budget, together {tokens} tokens")
+    });
+    let fingerprint = Some(hash.finalize().to_hex().to_string());
+    let outcome = Outcome { fingerprint, error, ..Outcome::of(prompts, &sum) };
     Ok((last, outcome))
 }
 
@@ -246,19 +275,27 @@ impl Outcome {
             reuse: Some(signed(figures.reuse)),
             drops: Some(signed(figures.drops)),
             cost: figures.cost.map(signed),
+            overflow: figures.overflow.map(signed),
             ..Self::default()
         }
     }
 }
 
 /// Computes the outcomes in row order, on several threads. The rows do not depend on each other.
-fn outcomes(columns: &Columns, rows: usize, settings: &Settings, threads: usize) -> Vec<Outcome> {
+fn outcomes(
+    columns: &Columns,
+    rows: usize,
+    settings: &Settings,
+    threads: usize,
+    stop: &Stop,
+) -> Vec<Outcome> {
     let each = rows.div_ceil(threads.clamp(1, THREADS)).max(1);
     let part = |from: usize| {
         // Each thread has its own cache, so the threads need no lock.
         let mut managers = Managers::default();
         (from..rows.min(from + each))
-            .map(|row| outcome(columns, row, settings, &mut managers))
+            .take_while(|_| !stop.is_set())
+            .map(|row| outcome(columns, row, settings, &mut managers, stop))
             .collect::<Vec<_>>()
     };
     // A single part needs no thread.
@@ -308,6 +345,7 @@ fn table(
     number("reuse", |outcome| outcome.reuse);
     number("drops", |outcome| outcome.drops);
     number("cost", |outcome| outcome.cost);
+    number("overflow", |outcome| outcome.overflow);
     let mut errors = StringBuilder::new();
     errors.extend(outcomes.iter().map(|outcome| outcome.error.as_deref()));
     fields.push(Field::new("error", DataType::Utf8, true));
@@ -315,33 +353,60 @@ fn table(
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-/// Plans or replays a batch. Raises an error if the settings or the columns are invalid.
+/// A number of threads. Any other value is an `InputError`.
+pub(crate) struct Threads(usize);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let threads = given.extract::<i64>().ok().and_then(|threads| usize::try_from(threads).ok());
+        let fault = || input(format!("threads: expected a whole number, 1 or more, not {}", *given));
+        threads.filter(|threads| *threads > 0).map(Self).ok_or_else(fault)
+    }
+}
+
+/// Plans or replays the rows of batches. Raises an error if the settings or the columns are invalid.
 fn run<'py>(
     py: Python<'py>,
-    batch: &Bound<'py, PyAny>,
+    given: &Bound<'py, PyAny>,
     settings: Settings,
-    threads: usize,
+    Threads(threads): Threads,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if threads == 0 {
-        return Err(PyTypeError::new_err("threads: expected 1 or more"));
-    }
     // Invalid settings affect every row, so they raise one error before any row is planned.
     if let Some(model) = &settings.model {
-        Manager::layered(model, None, [settings.config.as_deref().unwrap_or_default()]).map_err(raised)?;
+        Planner::layered(model, None, [settings.config.as_deref().unwrap_or_default()]).map_err(raised)?;
     }
-    let batch = batch.extract::<PyRecordBatch>().map_err(|_| {
-        let kind = batch.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
-        input(format!("batch: expected an Arrow record batch, not a {kind}; a table has `to_batches()`"))
-    })?;
-    let batch = batch.into_inner();
-    let columns = Columns::of(&batch)?;
+    let fault = || {
+        let kind = given.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
+        input(format!("batch: expected a record batch of Arrow or a data frame, not a {kind}"))
+    };
+    // A record batch comes back as one of pyarrow, for the engines. Anything else comes back as a `Frame`,
+    // which needs no library.
+    let one = given.extract::<PyRecordBatch>().ok().map(PyRecordBatch::into_inner);
+    let is_batch = one.is_some();
+    let batches = if let Some(batch) = one {
+        vec![batch]
+    } else {
+        let (batches, schema) = given.extract::<PyTable>().map_err(|_| fault())?.into_inner();
+        // Without a batch there is no schema of the output either.
+        if batches.is_empty() { vec![RecordBatch::new_empty(schema)] } else { batches }
+    };
+    let columns = batches.iter().map(Columns::of).collect::<PyResult<Vec<_>>>()?;
     // The whole batch runs without the interpreter lock.
-    let made = py.detach(|| {
-        let outcomes = outcomes(&columns, batch.num_rows(), &settings, threads);
-        table(&batch, &outcomes, &settings)
-    });
-    let made = made.map_err(|error| input(error.to_string()))?;
-    PyRecordBatch::new(made).into_pyarrow(py)
+    let made = interruptible(py, move |stop| {
+        let tables = batches.iter().zip(&columns).map(|(batch, columns)| {
+            let outcomes = outcomes(columns, batch.num_rows(), &settings, threads, stop);
+            table(batch, &outcomes, &settings)
+        });
+        tables.collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut made = made.map_err(|error| input(error.to_string()))?;
+    if is_batch && let Some(batch) = made.pop() {
+        return PyRecordBatch::new(batch).into_pyarrow(py);
+    }
+    let schema = made[0].schema();
+    Ok(Bound::new(py, Frame::of(made, schema))?.into_any())
 }
 
 /// Returns the options as TOML.
@@ -360,6 +425,8 @@ fn options(config: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
 /// - `model`: the name of a model.
 /// - `budget`: the prompt budget in tokens.
 ///
+/// A record batch is returned as a `pyarrow.RecordBatch`. A table or a data frame is returned as a `Frame`.
+///
 /// Output columns. A row that cannot be planned has only an `error`:
 ///
 /// - `id`: the value of the input.
@@ -369,16 +436,17 @@ fn options(config: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
 /// - `reuse`: the tokens of the last prompt that are repeated at the same place.
 /// - `drops`: the number of excluded items.
 /// - `cost`: the cost of the input in billionths of a dollar.
-/// - `error`: the reason why the row cannot be planned.
+/// - `overflow`: the tokens over the budget, if the required items do not fit. Null otherwise.
+/// - `error`: the reason why the row cannot be planned, or a text about the overflow.
 #[pyfunction]
-#[pyo3(signature = (batch, *, model=None, config=None, plans=true, threads=1))]
+#[pyo3(signature = (batch, *, model=None, config=None, plans=true, threads=Threads(1)), text_signature = "(batch, *, model=None, config=None, plans=True, threads=1)")]
 pub(crate) fn plan_batch<'py>(
     py: Python<'py>,
     batch: &Bound<'py, PyAny>,
     model: Option<String>,
     config: Option<&Bound<'py, PyAny>>,
     plans: bool,
-    threads: usize,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyAny>> {
     let config = options(config)?;
     run(py, batch, Settings { model, config, with_plan: plans, replay: false }, threads)
@@ -388,16 +456,16 @@ pub(crate) fn plan_batch<'py>(
 ///
 /// The input columns are those of `plan_batch`. Output columns: `id`, `plan` (the last one, with
 /// `plans=True`), `fingerprint` (a hash over those of all plans), `prompts`, sums over all prompts (`tokens`,
-/// `reuse`, `drops`, `cost`), and `error`.
+/// `reuse`, `drops`, `cost`, `overflow`), and `error`.
 #[pyfunction]
-#[pyo3(signature = (batch, *, model=None, config=None, plans=false, threads=1))]
+#[pyo3(signature = (batch, *, model=None, config=None, plans=false, threads=Threads(1)), text_signature = "(batch, *, model=None, config=None, plans=False, threads=1)")]
 pub(crate) fn replay_batch<'py>(
     py: Python<'py>,
     batch: &Bound<'py, PyAny>,
     model: Option<String>,
     config: Option<&Bound<'py, PyAny>>,
     plans: bool,
-    threads: usize,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyAny>> {
     let config = options(config)?;
     run(py, batch, Settings { model, config, with_plan: plans, replay: true }, threads)

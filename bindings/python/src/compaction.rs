@@ -1,25 +1,26 @@
 //! Requests for summaries.
 
 use crate::{
-    conversation::{body_json, messages_of, texts, wire_format},
     json,
+    wire::{body_json, messages_of, texts, wire_format},
 };
 use context_window as core;
 use core::{compaction::CompactionRequest, render};
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// A prompt that requests a summary from a model. Pass the answer to `Manager.apply_summary`.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct CompactionJob {
-    job: CompactionRequest,
+    job: Arc<CompactionRequest>,
 }
 
 impl CompactionJob {
     pub(crate) fn of(job: CompactionRequest) -> Self {
-        Self { job }
+        Self { job: Arc::new(job) }
     }
 
-    pub(crate) fn core(&self) -> &CompactionRequest {
+    pub(crate) fn core(&self) -> &Arc<CompactionRequest> {
         &self.job
     }
 }
@@ -64,13 +65,13 @@ impl CompactionJob {
     /// Returns the messages to send to the model.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &messages_of(body_json(render::body(&self.job, self::wire_format(wire_format)?))))
+        json::python(py, &messages_of(body_json(render::body(&*self.job, self::wire_format(wire_format)?))))
     }
 
     /// Returns the body of the request: messages and tools, without the model's parameters.
     #[pyo3(signature = (wire_format="openai"))]
     fn body<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &render::body(&self.job, self::wire_format(wire_format)?))
+        json::python(py, &render::body(&*self.job, self::wire_format(wire_format)?))
     }
 
     fn __repr__(&self) -> String {

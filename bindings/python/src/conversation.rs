@@ -3,30 +3,25 @@
 use crate::{
     error::{input, raised},
     json,
+    log::{self, SharedLog},
+    number::Number,
     plan::Plan,
+    wire::{message, messages_json, messages_of, placed, rendered, texts, wire_format as form},
+    work::{LONG, Stop, interruptible},
 };
 use context_window as core;
 use context_window_formats::{ReadOptions, SessionFile};
 use core::{
-    ItemId, Message, PinnedItem, Priority, Ttl, WireFormat,
+    Message, PinnedItem, Priority, Ttl,
     events::LogEvent,
-    message::Prompt,
-    render::{self, Body},
     usage::{ContextEvent, ReplyReport},
 };
 use pyo3::{
     exceptions::PyUserWarning,
     prelude::*,
-    sync::PyOnceLock,
-    types::{PyBytes, PyDict, PyString, PyTuple},
+    types::{PyDict, PyString, PyTuple},
 };
-use std::{
-    ffi::CString,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-};
-
-/// A log that several threads can share.
-pub(crate) type SharedLog = Arc<RwLock<core::Conversation>>;
+use std::{ffi::CString, sync::Arc};
 
 /// The append-only log of a conversation: messages, pins, compactions and sent prompts. Nothing is ever
 /// removed from it.
@@ -41,7 +36,9 @@ pub(crate) struct Conversation {
 /// kind is in `event`.
 #[pyclass(frozen, get_all, module = "context_window")]
 pub(crate) struct Committed {
+    /// The reply's id.
     id: String,
+    /// The events for a user interface.
     events: Py<PyAny>,
 }
 
@@ -50,20 +47,17 @@ impl Committed {
     fn __repr__(&self) -> String {
         format!("Committed({:?})", self.id)
     }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let again = py.import("context_window._core")?.getattr("_committed")?;
+        Ok((again, (&self.id, &self.events).into_pyobject(py)?))
+    }
 }
 
-/// Returns the wire format with this Python name.
-pub(crate) fn wire_format(name: &str) -> PyResult<WireFormat> {
-    match name {
-        "openai" | "openai_chat" => Ok(WireFormat::OpenAiChat),
-        "openai_responses" => Ok(WireFormat::OpenAiResponses),
-        "anthropic" => Ok(WireFormat::Anthropic),
-        "gemini" => Ok(WireFormat::Gemini),
-        other => {
-            let expected = "expected openai, openai_responses, anthropic or gemini";
-            Err(input(format!("wire format `{other}`: {expected}")))
-        }
-    }
+/// Restores the result of `push_reply` from its pickle.
+#[pyfunction]
+pub(crate) fn _committed(id: String, events: Py<PyAny>) -> Committed {
+    Committed { id, events }
 }
 
 fn priority(name: &str) -> PyResult<Priority> {
@@ -72,79 +66,44 @@ fn priority(name: &str) -> PyResult<Priority> {
     found.ok_or_else(|| input(format!("priority `{name}`: expected low, normal or high")))
 }
 
-fn ttl(turns: Option<u32>) -> Ttl {
-    turns.map_or(Ttl::Unlimited, Ttl::turns)
-}
-
-/// Converts a message or a list of messages to JSON. Dicts are used unchanged, other objects are read by
-/// their attributes.
-pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
-    static WIRE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    // The common case of a single dict needs no Python helper.
-    if let Ok(dict) = given.cast::<PyDict>()
-        && dict.contains("role")?
-    {
-        return json::dumps(given, "messages");
-    }
-    // A string is iterable, so without this check it would be read as a list of messages.
-    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
-        return Err(input(
-            "messages: expected a dict or a list of dicts, not a str; pass {\"role\": \"user\", \"content\": ...}",
-        ));
-    }
-    // The import is cached, because it happens for each call.
-    let wire = WIRE.import(given.py(), "context_window._wire", "messages")?;
-    json::dumps(&wire.call1((given,))?, "messages")
+fn ttl(turns: Option<Number<u32>>) -> Ttl {
+    turns.map_or(Ttl::Unlimited, |turns| Ttl::turns(turns.0))
 }
 
 impl Conversation {
     pub(crate) fn of(log: core::Conversation) -> Self {
-        Self { log: Arc::new(RwLock::new(log)) }
+        Self { log: log::shared(log) }
     }
 
     pub(crate) fn shared(&self) -> &SharedLog {
         &self.log
     }
 
-    /// Changes the log. Other Python threads run in the meantime.
-    pub(crate) fn change<T: Send>(
+    /// Changes the log in a moment.
+    fn change<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        change: impl FnOnce(&mut core::Conversation) -> Result<T, core::Error> + Send,
+        change: impl FnOnce(&mut core::Conversation) -> Result<T, core::Error> + Send + 'static,
     ) -> PyResult<T> {
-        py.detach(|| change(&mut writing(&self.log))).map_err(raised)
+        log::change(py, &self.log, change)
     }
 
-    /// Reads the log. Other Python threads run in the meantime.
-    pub(crate) fn read<T: Send>(
+    /// Reads a little of the log.
+    fn look<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        read: impl FnOnce(&core::Conversation) -> Result<T, core::Error> + Send,
+        look: impl FnOnce(&core::Conversation) -> Result<T, core::Error> + Send + 'static,
     ) -> PyResult<T> {
-        py.detach(|| read(&reading(&self.log))).map_err(raised)
+        log::look(py, &self.log, look)
     }
-}
 
-/// Locks the log for reading. Ignores the poisoning by a panicked thread, because changes are never left half
-/// made.
-pub(crate) fn reading(log: &SharedLog) -> RwLockReadGuard<'_, core::Conversation> {
-    log.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Locks the log for writing.
-pub(crate) fn writing(log: &SharedLog) -> RwLockWriteGuard<'_, core::Conversation> {
-    log.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns an error about messages. It omits the position in an intermediate JSON text that the caller has
-/// never seen.
-fn placed(error: &context_window_formats::Error) -> PyErr {
-    let text = error.to_string();
-    let key = text.strip_prefix("messages:").and_then(|rest| rest.split_once(": ")).map(|(_, key)| key);
-    match key {
-        Some(key) if key.starts_with('[') => input(format!("messages{key}")),
-        Some(key) => input(format!("messages: {key}")),
-        None => input(text),
+    /// Reads all of the log, which may take long.
+    fn read<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        read: impl FnOnce(&core::Conversation) -> Result<T, core::Error> + Send + 'static,
+    ) -> PyResult<T> {
+        log::read(py, &self.log, read)
     }
 }
 
@@ -157,36 +116,6 @@ fn reply_json(reply: &Bound<'_, PyAny>) -> PyResult<String> {
     said.set_item("role", "assistant")?;
     said.set_item("content", reply)?;
     json::dumps(&said, "reply")
-}
-
-/// Parses one message in a provider's format.
-pub(crate) fn message(json: &str, form: WireFormat) -> Result<Message, String> {
-    // The formats crate parses into a conversation; a temporary one yields the message.
-    let mut one = core::Conversation::new();
-    context_window_formats::push_json(&mut one, json, form).map_err(|error| placed(&error).to_string())?;
-    match one.messages() {
-        [message] => Ok(message.clone()),
-        several => Err(format!("expected one message, found {}", several.len())),
-    }
-}
-
-/// Returns a body as JSON.
-pub(crate) fn body_json(body: Body<'_>) -> serde_json::Value {
-    // A body is plain data with string keys, so serialization cannot fail.
-    serde_json::to_value(body).unwrap_or_default()
-}
-
-/// Renders messages as a provider's request body.
-pub(crate) fn rendered(messages: Vec<Message>, form: WireFormat) -> serde_json::Value {
-    body_json(render::body(&Prompt::from(messages), form))
-}
-
-/// Returns the messages of a body. Wire formats use different keys for them.
-pub(crate) fn messages_of(mut body: serde_json::Value) -> serde_json::Value {
-    ["messages", "input", "contents"]
-        .iter()
-        .find_map(|key| body.get_mut(*key).map(serde_json::Value::take))
-        .unwrap_or_default()
 }
 
 #[pymethods]
@@ -205,17 +134,19 @@ impl Conversation {
     /// Appends a message or a list of messages, and returns their ids. Appends all of them or none.
     #[pyo3(signature = (messages, wire_format="openai"))]
     fn push(&self, py: Python<'_>, messages: &Bound<'_, PyAny>, wire_format: &str) -> PyResult<Vec<String>> {
-        let form = self::wire_format(wire_format)?;
+        let form = form(wire_format)?;
         let json = messages_json(messages)?;
-        let ids = py
-            .detach(|| context_window_formats::push_json(&mut writing(&self.log), &json, form))
-            .map_err(|error| placed(&error))?;
-        Ok(texts(&ids))
+        let is_long = json.len() >= LONG;
+        let push = move |log: &mut core::Conversation| {
+            Ok::<_, core::Error>(context_window_formats::push_json(log, &json, form))
+        };
+        let pushed = if is_long { log::change_copy(py, &self.log, push) } else { self.change(py, push) };
+        Ok(texts(&pushed?.map_err(|error| placed(&error))?))
     }
 
     /// Adds a system text to the beginning of every prompt.
-    fn push_system(&self, py: Python<'_>, id: &str, text: &str) -> PyResult<()> {
-        self.change(py, |log| {
+    fn push_system(&self, py: Python<'_>, id: String, text: String) -> PyResult<()> {
+        self.change(py, move |log| {
             log.push_system(id, text);
             Ok(())
         })
@@ -232,7 +163,7 @@ impl Conversation {
         response: Option<&Bound<'_, PyAny>>,
         wire_format: &str,
     ) -> PyResult<Committed> {
-        let form = self::wire_format(wire_format)?;
+        let form = form(wire_format)?;
         // A valid string needs no JSON. The other branch also handles strings with unpaired surrogates.
         let reply = if let Ok(text) = reply.extract::<String>() {
             Message::assistant(text)
@@ -251,15 +182,17 @@ impl Conversation {
             Some(response) => report(response)?,
             None => ReplyReport::new(),
         };
-        let committed = self.change(py, |log| Ok(log.push_reply(plan.core(), reply, report)))?;
+        let sent = Arc::clone(plan.made());
+        let committed = self.change(py, move |log| Ok(log.push_reply(sent.core(), reply, report)))?;
         let events: Vec<_> = committed.events.iter().map(event).collect();
         Ok(Committed { id: committed.id.to_string(), events: json::python(py, &events)?.unbind() })
     }
 
     /// Ends a turn. The TTL of each included item is reduced by one.
     fn complete_turn(&self, py: Python<'_>, plan: &Plan) -> PyResult<()> {
-        self.change(py, |log| {
-            log.complete_turn(plan.core());
+        let sent = Arc::clone(plan.made());
+        self.change(py, move |log| {
+            log.complete_turn(sent.core());
             Ok(())
         })
     }
@@ -267,11 +200,18 @@ impl Conversation {
     /// Pins a note, which every prompt then contains: for `ttl` turns, or permanently. Replaces a note with
     /// the same id.
     #[pyo3(signature = (id, text, *, priority="normal", ttl=None))]
-    fn pin(&self, py: Python<'_>, id: &str, text: &str, priority: &str, ttl: Option<u32>) -> PyResult<()> {
+    fn pin(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        text: &str,
+        priority: &str,
+        ttl: Option<Number<u32>>,
+    ) -> PyResult<()> {
         let note = PinnedItem::new(id, text).with_priority(self::priority(priority)?);
         // An explicit unlimited TTL would make the note required, so it is set only on request.
         let note = if ttl.is_some() { note.with_ttl(self::ttl(ttl)) } else { note };
-        self.change(py, |log| {
+        self.change(py, move |log| {
             log.pin(note);
             Ok(())
         })
@@ -279,25 +219,26 @@ impl Conversation {
 
     /// Pins a message of the conversation.
     #[pyo3(signature = (id, *, priority="normal"))]
-    fn pin_message(&self, py: Python<'_>, id: &str, priority: &str) -> PyResult<()> {
+    fn pin_message(&self, py: Python<'_>, id: String, priority: &str) -> PyResult<()> {
         let priority = self::priority(priority)?;
-        self.change(py, |log| log.pin_message(id, priority))
+        self.change(py, move |log| log.pin_message(id, priority))
     }
 
     /// Unpins a note or a message. Returns True if it was pinned.
-    fn unpin(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
-        self.change(py, |log| Ok(log.unpin(id)))
+    fn unpin(&self, py: Python<'_>, id: String) -> PyResult<bool> {
+        self.change(py, move |log| Ok(log.unpin(id)))
     }
 
     /// Sets the TTL of an item in turns. None means no limit, and makes a pinned item required.
     #[pyo3(signature = (id, turns))]
-    fn set_ttl(&self, py: Python<'_>, id: &str, turns: Option<u32>) -> PyResult<()> {
-        self.change(py, |log| log.set_ttl(id, ttl(turns)))
+    fn set_ttl(&self, py: Python<'_>, id: String, turns: Option<Number<u32>>) -> PyResult<()> {
+        let ttl = ttl(turns);
+        self.change(py, move |log| log.set_ttl(id, ttl))
     }
 
     /// Rewinds to before this message. The message and all later ones are archived.
-    fn rewind_before(&self, py: Python<'_>, id: &str) -> PyResult<()> {
-        self.change(py, |log| log.rewind_before(id))
+    fn rewind_before(&self, py: Python<'_>, id: String) -> PyResult<()> {
+        self.change(py, move |log| log.rewind_before(id))
     }
 
     /// Archives all messages without a summary. System texts, notes and pinned messages stay.
@@ -319,8 +260,8 @@ impl Conversation {
     /// `body`. An incomplete end of the conversation is completed.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
-        let form = self::wire_format(wire_format)?;
-        let messages = self.read(py, |log| Ok(messages_of(rendered(log.messages().to_vec(), form))))?;
+        let form = form(wire_format)?;
+        let messages = self.read(py, move |log| Ok(messages_of(rendered(log.messages().to_vec(), form))))?;
         json::python(py, &messages)
     }
 
@@ -328,8 +269,8 @@ impl Conversation {
     /// that fit.
     #[pyo3(signature = (wire_format="openai"))]
     fn body<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
-        let form = self::wire_format(wire_format)?;
-        let body = self.read(py, |log| Ok(rendered(log.messages().to_vec(), form)))?;
+        let form = form(wire_format)?;
+        let body = self.read(py, move |log| Ok(rendered(log.messages().to_vec(), form)))?;
         json::python(py, &body)
     }
 
@@ -344,13 +285,13 @@ impl Conversation {
     }
 
     /// Returns the position of the message with this id, from 0, or None if there is none.
-    fn position(&self, py: Python<'_>, id: &str) -> PyResult<Option<usize>> {
-        self.read(py, |log| Ok(log.position_of_message(id)))
+    fn position(&self, py: Python<'_>, id: String) -> PyResult<Option<usize>> {
+        self.look(py, move |log| Ok(log.position_of_message(&id)))
     }
 
     /// Returns the tool calls without results. Each is a dict of `id`, `name` and `arguments` (a string).
     fn open_calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let calls = self.read(py, |log| {
+        let calls = self.look(py, |log| {
             let call = |call: &core::ToolCall| serde_json::json!({"id": call.id, "name": call.name, "arguments": call.arguments});
             Ok(log.open_calls().map(call).collect::<Vec<_>>())
         })?;
@@ -359,34 +300,39 @@ impl Conversation {
 
     /// Returns the entries of the log from number `start` on, each as a JSON string. Use them for a store of
     /// your own.
-    #[pyo3(signature = (start=0))]
-    fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
-        self.read(py, |log| {
+    #[pyo3(signature = (start=Number(0)), text_signature = "($self, start=0)")]
+    fn events(&self, py: Python<'_>, start: Number<usize>) -> PyResult<Vec<String>> {
+        self.read(py, move |log| {
             // Entries are written one by one, so that a caller can store only the new ones.
-            let events = log.events_from(start);
+            let events = log.events_from(start.0);
             Ok(events.map(|event| json_of(&event)).collect())
         })
     }
 
     /// Returns the number of entries in the log.
     fn event_count(&self, py: Python<'_>) -> PyResult<usize> {
-        self.read(py, |log| Ok(log.event_count()))
+        self.look(py, |log| Ok(log.event_count()))
     }
 
     /// Reads a conversation from the JSON of a session file. The file may come from `Manager.session_json`,
     /// from another log or from another tool. Emits a warning for each part that was not read.
     #[staticmethod]
     #[pyo3(signature = (session, *, read_as=None, lenient=false))]
-    fn from_session(py: Python<'_>, session: &str, read_as: Option<&str>, lenient: bool) -> PyResult<Self> {
-        let read = || -> Result<_, context_window_formats::Error> {
+    fn from_session(
+        py: Python<'_>,
+        session: String,
+        read_as: Option<String>,
+        lenient: bool,
+    ) -> PyResult<Self> {
+        let read = move || -> Result<_, context_window_formats::Error> {
             let mut options = ReadOptions::new();
             if let Some(format) = read_as {
                 options = options.read_as(format.parse()?);
             }
             let options = if lenient { options.lenient() } else { options };
-            SessionFile::with_options("session", session.as_bytes().to_vec(), options)?.session(None)
+            SessionFile::with_options("session", session.into_bytes(), options)?.session(None)
         };
-        let session = py.detach(read).map_err(raised)?;
+        let session = interruptible(py, move |_| read())?.map_err(raised)?;
         for note in session.ignored() {
             let note = CString::new(note.as_str()).unwrap_or_default();
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 1)?;
@@ -397,14 +343,14 @@ impl Conversation {
     /// Builds a conversation from its entries.
     #[staticmethod]
     fn from_events(py: Python<'_>, events: Vec<String>) -> PyResult<Self> {
-        let log = py.detach(|| of_events(&events))?;
+        let log = interruptible(py, move |stop| of_events(&events, stop))??;
         Ok(Self::of(log))
     }
 
     /// Appends an entry.
     fn apply_event(&self, py: Python<'_>, event: &str) -> PyResult<()> {
         let event = log_event(0, event)?;
-        self.change(py, |log| log.apply_event(event))
+        self.change(py, move |log| log.apply_event(event))
     }
 
     /// Returns an independent copy.
@@ -413,7 +359,7 @@ impl Conversation {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.read(py, |log| Ok(log.messages().len()))
+        self.look(py, |log| Ok(log.messages().len()))
     }
 
     #[expect(clippy::unused_self, reason = "an empty conversation is one too, whatever its length")]
@@ -431,17 +377,17 @@ impl Conversation {
         // The locks are taken one after the other. Two threads that compare in opposite order would otherwise
         // deadlock.
         let copy = other.read(py, |log| Ok(log.clone()))?;
-        self.read(py, |log| Ok(*log == copy))
+        self.read(py, move |log| Ok(*log == copy))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        self.read(py, |log| Ok(format!("Conversation({} messages)", log.messages().len())))
+        self.look(py, |log| Ok(format!("Conversation({} messages)", log.messages().len())))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         // The pickle contains the entries, whose JSON is versioned.
         let again = py.import("context_window._core")?.getattr("_conversation")?;
-        Ok((again, (self.events(py, 0)?,).into_pyobject(py)?))
+        Ok((again, (self.events(py, Number(0))?,).into_pyobject(py)?))
     }
 }
 
@@ -449,11 +395,6 @@ impl Conversation {
 #[pyfunction]
 pub(crate) fn _conversation(py: Python<'_>, events: Vec<String>) -> PyResult<Conversation> {
     Conversation::from_events(py, events)
-}
-
-/// Returns ids as strings.
-pub(crate) fn texts(ids: &[ItemId]) -> Vec<String> {
-    ids.iter().map(ToString::to_string).collect()
 }
 
 /// Returns an entry as JSON.
@@ -468,9 +409,9 @@ fn log_event(at: usize, json: &str) -> PyResult<LogEvent> {
 }
 
 /// Builds the core conversation from its entries as JSON.
-pub(crate) fn of_events(events: &[String]) -> PyResult<core::Conversation> {
-    let events =
-        events.iter().enumerate().map(|(at, json)| log_event(at, json)).collect::<PyResult<Vec<_>>>()?;
+fn of_events(events: &[String], stop: &Stop) -> PyResult<core::Conversation> {
+    let entries = events.iter().enumerate().take_while(|_| !stop.is_set());
+    let events = entries.map(|(at, json)| log_event(at, json)).collect::<PyResult<Vec<_>>>()?;
     core::Conversation::from_events(events).map_err(raised)
 }
 

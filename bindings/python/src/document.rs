@@ -1,6 +1,6 @@
 //! Retrieved documents.
 
-use crate::error::input;
+use crate::{error::input, number::Number};
 use context_window::{RagItem, Ttl};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict, types::PyTuple};
 
@@ -9,19 +9,25 @@ use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict, types::PyTuple};
 #[pyclass(frozen, get_all, eq, from_py_object, module = "context_window")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Document {
+    /// The id, unique among the documents of a request.
     id: String,
+    /// The score. Higher is better.
     score: f64,
+    /// The text.
     text: String,
+    /// The source that citations name.
     source: Option<String>,
+    /// The number of turns for which the document may be included again, or None for no limit.
     ttl: Option<u32>,
 }
 
 #[pymethods]
 impl Document {
+    /// Creates a document.
     #[new]
     #[pyo3(signature = (id, score, text, source=None, ttl=None))]
-    fn new(id: String, score: f64, text: String, source: Option<String>, ttl: Option<u32>) -> Self {
-        Self { id, score, text, source, ttl }
+    fn new(id: String, score: f64, text: String, source: Option<String>, ttl: Option<Number<u32>>) -> Self {
+        Self { id, score, text, source, ttl: ttl.map(|ttl| ttl.0) }
     }
 
     fn __repr__(&self) -> String {

@@ -1,43 +1,72 @@
 //! Rows of a plan.
 
-use crate::conversation::{messages_of, rendered, texts, wire_format};
-use crate::json;
+use crate::{
+    frame::turns,
+    json,
+    wire::{messages_of, rendered, texts, wire_format},
+};
 use context_window as core;
 use context_window_report as report;
-use core::{ItemKind, Message, Part, Ttl};
+use core::{ItemKind, Message, Part};
 use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// A name that is the same in every plan.
+type Name = Cow<'static, str>;
 
 /// An item of the prompt, with its kind, reason and tokens.
 #[pyclass(frozen, get_all, eq, module = "context_window")]
-#[derive(PartialEq)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub(crate) struct IncludedItem {
+    /// The item's id.
     id: String,
-    kind: &'static str,
-    section: &'static str,
-    source: &'static str,
-    role: Option<&'static str>,
-    reason: &'static str,
-    priority: &'static str,
+    /// The kind of item, such as `message` or `document`.
+    kind: Name,
+    /// The section of the budget that pays for the item.
+    section: Name,
+    /// The origin of the item.
+    source: Name,
+    /// The role of the message, or None for an item without a role.
+    role: Option<Name>,
+    /// The reason for the inclusion.
+    reason: Name,
+    /// The priority among items of its section.
+    priority: Name,
+    /// The remaining turns, or None for no limit.
     ttl: Option<u32>,
+    /// The item's tokens.
     token_estimate: u64,
-    certainty: &'static str,
+    /// The certainty of the count: `exact`, an `estimate` or a bound.
+    certainty: Name,
+    /// The hash of the item's content.
     hash: String,
 }
 
 /// An excluded item with its reason. It may be a run of `count` consecutive messages, from `id` to `last_id`.
 #[pyclass(frozen, get_all, eq, module = "context_window")]
-#[derive(PartialEq)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExcludedItem {
+    /// The item's id, or that of the first message of a run.
     id: String,
+    /// The id of the last message of a run, or None for a single item.
     last_id: Option<String>,
+    /// The number of items in the row.
     count: u64,
-    kind: &'static str,
-    section: &'static str,
-    source: Option<&'static str>,
-    reason: &'static str,
+    /// The kind of item, such as `message` or `document`.
+    kind: Name,
+    /// The section of the budget to which the item belongs.
+    section: Name,
+    /// The origin of the item, if it is known.
+    source: Option<Name>,
+    /// The reason for the exclusion, as a code.
+    reason: Name,
+    /// The reason in words, with its numbers.
     why: String,
+    /// The tokens of the row.
     token_estimate: u64,
-    certainty: &'static str,
+    /// The certainty of the count: `exact`, an `estimate` or a bound.
+    certainty: Name,
 }
 
 /// A message of the prompt, before the provider's format joins messages. It contains one item, or several
@@ -45,65 +74,66 @@ pub(crate) struct ExcludedItem {
 ///
 /// `position` is the position of a message in the conversation. `changed` lists the fields that differ from
 /// that message: `text` (a shortened tool result), `calls`, `reasoning`, `role`.
-#[pyclass(frozen, module = "context_window")]
+#[pyclass(frozen, eq, module = "context_window")]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub(crate) struct ItemMessage {
     message: Message,
+    /// The ids of the items in the message.
     #[pyo3(get)]
     ids: Vec<String>,
+    /// The kind of the items.
     #[pyo3(get)]
-    kind: &'static str,
+    kind: Name,
+    /// The position of the message in the conversation, or None for an item that is not in it.
     #[pyo3(get)]
     position: Option<usize>,
+    /// The fields that differ from the message in the conversation.
     #[pyo3(get)]
-    changed: Vec<&'static str>,
+    changed: Vec<Name>,
 }
 
 impl IncludedItem {
+    pub(crate) const PICKLED: &str = "IncludedItem";
+
     pub(crate) fn of(item: &core::PlannedItem) -> Self {
         Self {
             id: item.id.to_string(),
-            kind: item.kind.name(),
-            section: item.section.name(),
-            source: item.source.name(),
-            role: item.role.map(core::Role::name),
-            reason: item.reason.name(),
-            priority: item.priority.name(),
+            kind: item.kind.name().into(),
+            section: item.section.name().into(),
+            source: item.source.name().into(),
+            role: item.role.map(|role| role.name().into()),
+            reason: item.reason.name().into(),
+            priority: item.priority.name().into(),
             ttl: item.ttl.and_then(turns),
             token_estimate: item.token_estimate.tokens,
-            certainty: item.token_estimate.certainty.name(),
+            certainty: item.token_estimate.certainty.name().into(),
             hash: item.hash(),
         }
     }
 }
 
 impl ExcludedItem {
+    pub(crate) const PICKLED: &str = "ExcludedItem";
+
     pub(crate) fn of(item: &core::ExcludedItem) -> Self {
         Self {
             id: item.id.to_string(),
             last_id: item.last_id.as_ref().map(ToString::to_string),
             count: item.count,
-            kind: item.kind.name(),
-            section: item.section.name(),
-            source: item.source.map(core::Source::name),
-            reason: item.reason.name(),
+            kind: item.kind.name().into(),
+            section: item.section.name().into(),
+            source: item.source.map(|source| source.name().into()),
+            reason: item.reason.name().into(),
             why: item.reason.to_string(),
             token_estimate: item.token_estimate.tokens,
-            certainty: item.token_estimate.certainty.name(),
+            certainty: item.token_estimate.certainty.name().into(),
         }
     }
 }
 
-/// Returns the remaining turns, or `None` if there is no limit.
-fn turns(ttl: Ttl) -> Option<u32> {
-    match ttl {
-        Ttl::Limited(turns) => Some(turns.get()),
-        // An expired item has 0 turns left; `None` means that it never expires.
-        Ttl::NoneRemaining => Some(0),
-        Ttl::Unlimited => None,
-    }
-}
-
 impl ItemMessage {
+    pub(crate) const PICKLED: &str = "ItemMessage";
+
     /// Converts an item. `log` is the planned conversation, which may have grown since.
     pub(crate) fn of(item: core::plan::ItemMessage, log: &core::Conversation) -> Self {
         // Only messages and system texts can be in the log.
@@ -112,25 +142,35 @@ impl ItemMessage {
             .flatten();
         let said = own.map(|position| &log.messages()[position]);
         let changed = said.map(|said| differences(said, &item.message)).unwrap_or_default();
-        Self { ids: texts(&item.ids), kind: item.kind.name(), position: own, changed, message: item.message }
+        Self {
+            ids: texts(&item.ids),
+            kind: item.kind.name().into(),
+            position: own,
+            changed,
+            message: item.message,
+        }
     }
 }
 
 /// Returns the names of the fields in which a sent message differs from the logged one.
-fn differences(said: &Message, sent: &Message) -> Vec<&'static str> {
+fn differences(said: &Message, sent: &Message) -> Vec<Name> {
     let differs = [
         ("role", said.role() != sent.role()),
         ("text", said.text() != sent.text() || said.parts() != sent.parts()),
         ("calls", said.tool_calls() != sent.tool_calls() || said.answers() != sent.answers()),
         ("reasoning", said.reasoning() != sent.reasoning()),
     ];
-    differs.into_iter().filter_map(|(what, is)| is.then_some(what)).collect()
+    differs.into_iter().filter(|(_, is)| *is).map(|(what, _)| what.into()).collect()
 }
 
 #[pymethods]
 impl IncludedItem {
     fn __repr__(&self) -> String {
         format!("IncludedItem({:?}, {}, {}, {} tokens)", self.id, self.kind, self.reason, self.token_estimate)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<json::Reduced<'py>> {
+        json::reduced(py, Self::PICKLED, self)
     }
 }
 
@@ -142,6 +182,10 @@ impl ExcludedItem {
             "ExcludedItem({:?}{to}, {}, {:?}, {} tokens)",
             self.id, self.kind, self.why, self.token_estimate
         )
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<json::Reduced<'py>> {
+        json::reduced(py, Self::PICKLED, self)
     }
 }
 
@@ -185,5 +229,9 @@ impl ItemMessage {
             format!(", changed: {}", self.changed.join(", "))
         };
         format!("ItemMessage({:?}, {}, {}{changed})", self.ids, self.kind, report::brief(self.message.text()))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<json::Reduced<'py>> {
+        json::reduced(py, Self::PICKLED, self)
     }
 }

@@ -1,9 +1,6 @@
 //! A conversation in a file.
 
-use crate::{
-    conversation::{Conversation, reading},
-    error::raised,
-};
+use crate::{conversation::Conversation, error::raised, log::reading, work::interruptible};
 use pyo3::prelude::*;
 use std::{
     path::PathBuf,
@@ -23,7 +20,9 @@ impl Journal {
     /// Opens or creates a file. Returns the journal and its conversation.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Conversation)> {
-        let (journal, log) = py.detach(|| context_window_store::Journal::open(&path)).map_err(raised)?;
+        let file = path.clone();
+        let opened = interruptible(py, move |_| context_window_store::Journal::open(&file))?;
+        let (journal, log) = opened.map_err(raised)?;
         Ok((Self { journal: Mutex::new(journal), path }, Conversation::of(log)))
     }
 

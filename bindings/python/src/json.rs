@@ -78,3 +78,16 @@ pub(crate) fn python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<B
     let json = serde_json::to_string(value).map_err(|error| input(error.to_string()))?;
     loads(py, &json)
 }
+
+/// The pickle of a row: the function `_row` with the kind of row and its JSON.
+pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (&'static str, String));
+
+/// Pickles a row as JSON, which `_row` restores.
+pub(crate) fn reduced<'py>(
+    py: Python<'py>,
+    kind: &'static str,
+    row: &impl Serialize,
+) -> PyResult<Reduced<'py>> {
+    let json = serde_json::to_string(row).map_err(|error| input(error.to_string()))?;
+    Ok((py.import("context_window._core")?.getattr("_row")?, (kind, json)))
+}

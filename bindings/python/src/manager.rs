@@ -2,152 +2,40 @@
 
 use crate::{
     compaction::CompactionJob,
-    conversation::{Conversation, reading, writing},
-    error::{Fault, input, raised},
+    conversation::Conversation,
+    error::{Fault, raised},
     json,
+    log::{change_copy, read},
     plan::Plan,
+    planner::{MadeOf, Planner, config_text, file_text},
     request::{Asked, tools},
+    wire::{messages_json, wire_format as form},
+    work::{LONG, interruptible},
 };
 use context_window as core;
 use context_window_formats::SessionTexts;
-use core::{ContextWindowManager, Model, Registry, TokenCounter, WireFormat, config::ConfigLayers, usage};
+use core::{Registry, TokenCounter, usage};
 use pyo3::{
     prelude::*,
-    types::{PyDict, PyString, PyTuple},
+    pybacked::PyBackedStr,
+    types::{PyDict, PyTuple},
 };
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 /// Plans prompts for one model with one set of options. A manager never changes, is cheap to copy, and may be
 /// shared between threads.
 ///
 /// `model` is a name from `models()`. Any other name gets default limits and estimates, with a notice in each
 /// plan (`known` is False). `config` is a dict of tables, TOML text, or the path of a TOML file. `preset` is
-/// the name of a set of options. `tokenizer` is the name of another tokenizer or the path of a
+/// a name from `presets()`. `tokenizer` is the name of another tokenizer or the path of a
 /// `tokenizer.json`. `models` is the path of a file of models. `wire_format` is the format in which prompts
 /// are counted, if it is not the model's own.
 ///
 /// Raises `ConfigError` for options that are unknown or out of range, and `CountError` for a tokenizer that
 /// is not available.
-#[pyclass(frozen, from_py_object, module = "context_window")]
-#[derive(Clone)]
+#[pyclass(frozen, module = "context_window")]
 pub(crate) struct Manager {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    manager: ContextWindowManager,
-    model: Model,
-    /// The constructor's arguments, for pickling.
-    made_of: MadeOf,
-}
-
-/// The constructor's arguments, with the contents of files.
-#[derive(Clone, Default)]
-struct MadeOf {
-    model: String,
-    preset: Option<String>,
-    /// The name of the options in errors, and the options as TOML.
-    config: Option<(String, String)>,
-    tokenizer: Option<String>,
-    /// The name and the text of a model file.
-    models: Option<(String, String)>,
-    /// The wire format, if it is not the model's own.
-    wire_format: Option<String>,
-}
-
-/// Creates the manager. `form` is the parsed wire format.
-impl MadeOf {
-    fn manager(self, form: Option<WireFormat>) -> Result<Inner, core::Error> {
-        let mut layers = ConfigLayers::new();
-        if let Some(preset) = &self.preset {
-            layers = layers.with_pairs("preset", [("preset", preset)]);
-        }
-        if let Some((name, text)) = &self.config {
-            layers = layers.with_text(name, text);
-        }
-        let config = layers.load()?.config;
-        let model = match &self.models {
-            Some((name, text)) => {
-                Registry::from_toml(text, name)?.with_fallback(Registry::built_in()?).model(&self.model)
-            }
-            None => Model::named(&self.model)?,
-        };
-        let model = form.into_iter().fold(model, Model::with_wire_format);
-        let manager = match &self.tokenizer {
-            Some(name) => ContextWindowManager::new(model.clone(), TokenCounter::named(name)?, config)?,
-            None => ContextWindowManager::configured(model.clone(), config)?,
-        };
-        Ok(Inner { manager, model, made_of: self })
-    }
-}
-
-/// Returns the name and the text of options as TOML, from a file, a string, or a dict of tables.
-pub(crate) fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
-    if given.is_instance_of::<PyString>() {
-        let text: String = given.extract()?;
-        // Every line of options contains one of these characters, so a string without them is a path.
-        let is_path = !text.is_empty() && !text.contains(['=', '[', '\n', '#']);
-        return if is_path { file_text(given) } else { Ok(("config".into(), text)) };
-    }
-    if given.is_instance_of::<PyDict>() {
-        let json = json::dumps(given, "config")?;
-        let mut tables: serde_json::Value =
-            serde_json::from_str(&json).map_err(|error| input(error.to_string()))?;
-        unset(&mut tables);
-        let text = toml::to_string(&tables).map_err(|error| input(format!("config: {error}")))?;
-        return Ok(("config".into(), text));
-    }
-    file_text(given)
-}
-
-/// Removes options that are None, because they count as unset.
-fn unset(tables: &mut serde_json::Value) {
-    if let serde_json::Value::Object(table) = tables {
-        table.retain(|_, value| !value.is_null());
-        table.values_mut().for_each(unset);
-    }
-}
-
-/// Returns the name and the text of a file.
-fn file_text(path: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
-    let path: PathBuf = path.extract()?;
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(&path);
-    Ok((name.clone(), text.map_err(|error| input(format!("{name}: cannot be read: {error}")))?))
-}
-
-impl Manager {
-    pub(crate) fn core(&self) -> &ContextWindowManager {
-        &self.inner.manager
-    }
-
-    pub(crate) fn model(&self) -> &Model {
-        &self.inner.model
-    }
-
-    fn made(py: Python<'_>, made_of: MadeOf) -> PyResult<Self> {
-        let form = made_of.wire_format.as_deref().map(crate::conversation::wire_format).transpose()?;
-        let inner = py.detach(|| made_of.manager(form)).map_err(raised)?;
-        Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// Creates a manager for a model by name. `texts` are options as TOML, and later ones override earlier
-    /// ones. `tokenizer` replaces the model's own tokenizer.
-    pub(crate) fn layered<const N: usize>(
-        model: &str,
-        tokenizer: Option<&str>,
-        texts: [&str; N],
-    ) -> Result<Self, core::Error> {
-        let layers = texts.into_iter().filter(|text| !text.is_empty());
-        let layers = layers.fold(ConfigLayers::new(), |layers, text| layers.with_text("config", text));
-        let mut model = Model::named(model)?;
-        if let Some(name) = tokenizer.filter(|name| model.tokenizer.as_deref() != Some(*name)) {
-            model.tokenizer = Some(name.to_owned());
-        }
-        let manager = ContextWindowManager::configured(model.clone(), layers.load()?.config)?;
-        // Managers of batches are never pickled, so the arguments are not needed.
-        Ok(Self { inner: Arc::new(Inner { manager, model, made_of: MadeOf::default() }) })
-    }
+    planner: Planner,
 }
 
 #[pymethods]
@@ -178,25 +66,25 @@ impl Manager {
             models: models.map(file_text).transpose()?,
             wire_format,
         };
-        Self::made(py, made_of)
+        Ok(Self { planner: Planner::made(py, made_of)? })
     }
 
     /// The model's name.
     #[getter]
     fn name(&self) -> &str {
-        &self.model().name
+        &self.planner.model().name
     }
 
     /// True if the model is known by name. Other models have default limits and estimated counts.
     #[getter]
     fn known(&self) -> bool {
-        !self.model().unknown
+        !self.planner.model().unknown
     }
 
     /// The model's wire format.
     #[getter]
     fn wire_format(&self) -> &'static str {
-        self.model().wire_format.name()
+        self.planner.model().wire_format.name()
     }
 
     /// Plans the next prompt of a conversation.
@@ -214,8 +102,10 @@ impl Manager {
     /// - `account`, `end_user`: strings.
     /// - `excluded_messages`: True for a separate row for each excluded message.
     ///
-    /// Raises `BudgetError` if the limits leave no tokens, and `InputError` for duplicate ids and scores that
-    /// are not numbers. If the required items do not fit, the plan has an `overflow` and no error is raised.
+    /// Raises `BudgetError` if the limits leave no tokens, `InputError` for an argument of the wrong type and
+    /// for a score that is not a number, and `TypeError` for an unknown argument. Of two documents with one
+    /// id, the later one is excluded as a duplicate. If the required items do not fit, the plan has an
+    /// `overflow` and no error is raised.
     #[pyo3(signature = (conversation, **request))]
     fn plan(
         &self,
@@ -223,7 +113,7 @@ impl Manager {
         conversation: &Conversation,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Plan> {
-        Plan::new(py, self, conversation, Asked::of(request)?)
+        Plan::new(py, &self.planner, conversation.shared(), Asked::of(request)?)
     }
 
     /// Plans like `plan`, in a separate thread. Await the result.
@@ -250,14 +140,17 @@ impl Manager {
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Plan> {
         let asked = Asked::of(request)?;
-        Plan::made(py, self, conversation.shared(), asked, true, |manager, request| {
+        let refused = Arc::clone(refused.made());
+        Plan::planned(py, &self.planner, conversation.shared(), asked, true, move |manager, request| {
             manager.plan_after_overflow(request, refused.core())
         })
     }
 
     /// Counts the tokens of a string.
-    fn count(&self, py: Python<'_>, text: &str) -> PyResult<u64> {
-        Ok(py.detach(|| self.core().count(text)).map_err(raised)?.tokens)
+    fn count(&self, py: Python<'_>, text: PyBackedStr) -> PyResult<u64> {
+        let planner = self.planner.clone();
+        let counted = counted(py, text.len(), move || planner.core().count(&text))?;
+        Ok(counted.map_err(raised)?.tokens)
     }
 
     /// Counts the tokens of a prompt with exactly these messages and tools.
@@ -269,15 +162,16 @@ impl Manager {
         tools: Option<&Bound<'_, PyAny>>,
         wire_format: &str,
     ) -> PyResult<u64> {
-        let form = crate::conversation::wire_format(wire_format)?;
-        let json = crate::conversation::messages_json(messages)?;
+        let form = form(wire_format)?;
+        let json = messages_json(messages)?;
         let tools = tools.map(self::tools).transpose()?.unwrap_or_default();
-        let counted = py.detach(|| {
+        let planner = self.planner.clone();
+        let counted = counted(py, json.len(), move || {
             let mut log = core::Conversation::new();
             context_window_formats::push_json(&mut log, &json, form)?;
-            self.core().count_messages(log.messages(), &tools).map_err(Fault::from)
+            planner.core().count_messages(log.messages(), &tools).map_err(Fault::from)
         });
-        Ok(counted.map_err(raised)?.tokens)
+        Ok(counted?.map_err(raised)?.tokens)
     }
 
     /// Returns the token budget for documents in the next prompt: a dict of `share`, `free` and `most`.
@@ -289,7 +183,9 @@ impl Manager {
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let asked = Asked::of(request)?;
-        let budget = conversation.read(py, |log| self.core().retrieval_budget(&asked.request(log)))?;
+        let planner = self.planner.clone();
+        let budget =
+            read(py, conversation.shared(), move |log| planner.core().retrieval_budget(&asked.request(log)))?;
         json::python(py, &budget)
     }
 
@@ -303,7 +199,8 @@ impl Manager {
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let asked = Asked::of(request)?;
-        let usage = conversation.read(py, |log| self.core().usage(&asked.measured(log)))?;
+        let planner = self.planner.clone();
+        let usage = read(py, conversation.shared(), move |log| planner.core().usage(&asked.measured(log)))?;
         json::python(py, &usage)
     }
 
@@ -321,9 +218,11 @@ impl Manager {
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Option<CompactionJob>> {
         let asked = Asked::of(request)?;
-        let job = conversation.read(py, |log| {
-            let (compactor, request) = (self.core().compactor(), asked.measured(log));
-            match (first.map(core::ItemId::from), last.map(core::ItemId::from)) {
+        let planner = self.planner.clone();
+        let (first, last) = (first.map(core::ItemId::from), last.map(core::ItemId::from));
+        let job = read(py, conversation.shared(), move |log| {
+            let (compactor, request) = (planner.core().compactor(), asked.measured(log));
+            match (first, last) {
                 (None, None) if now => compactor.now(&request),
                 (None, None) => compactor.due(&request),
                 (first, last) => compactor.range(&request, first.as_ref(), last.as_ref()),
@@ -339,10 +238,12 @@ impl Manager {
         py: Python<'py>,
         conversation: &Conversation,
         job: &CompactionJob,
-        summary: &str,
+        summary: String,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let record =
-            conversation.change(py, |log| self.core().compactor().apply_summary(log, job.core(), summary))?;
+        let (planner, job) = (self.planner.clone(), Arc::clone(job.core()));
+        let record = change_copy(py, conversation.shared(), move |log| {
+            planner.core().compactor().apply_summary(log, &job, &summary)
+        })?;
         json::python(py, &record)
     }
 
@@ -353,8 +254,10 @@ impl Manager {
         conversation: &Conversation,
         job: &CompactionJob,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let record =
-            conversation.change(py, |log| self.core().compactor().compact_without_model(log, job.core()))?;
+        let (planner, job) = (self.planner.clone(), Arc::clone(job.core()));
+        let record = change_copy(py, conversation.shared(), move |log| {
+            planner.core().compactor().compact_without_model(log, &job)
+        })?;
         json::python(py, &record)
     }
 
@@ -367,13 +270,13 @@ impl Manager {
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let asked = Asked::of(request)?;
-        let record = py.detach(|| {
-            // One write lock for the check and the compaction, so that no other thread can change the log in
-            // between.
-            let mut log = writing(conversation.shared());
-            self.core().compactor().compact_if_due(&mut log, asked.tools(), asked.limits())
-        });
-        record.map_err(raised)?.map(|record| json::python(py, &record)).transpose()
+        let planner = self.planner.clone();
+        // One write lock for the check and the compaction, so that no other thread can change the log in
+        // between.
+        let record = change_copy(py, conversation.shared(), move |log| {
+            planner.core().compactor().compact_if_due(log, asked.tools(), asked.limits())
+        })?;
+        record.map(|record| json::python(py, &record)).transpose()
     }
 
     /// Returns this request as the JSON of a session file, for which `plan-inspect` makes the same plan. With
@@ -388,56 +291,45 @@ impl Manager {
     ) -> PyResult<String> {
         let asked = Asked::of(request)?;
         let texts = if redact { SessionTexts::Redacted } else { SessionTexts::Kept };
-        py.detach(|| {
-            let log = reading(conversation.shared());
-            context_window_formats::session_json(self.core(), &asked.request(&log), texts)
+        let planner = self.planner.clone();
+        read(py, conversation.shared(), move |log| {
+            context_window_formats::session_json(planner.core(), &asked.request(log), texts)
         })
-        .map_err(raised)
     }
 
     fn __repr__(&self) -> String {
-        format!("Manager({:?})", self.model().name)
+        format!("Manager({:?})", self.planner.model().name)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let MadeOf { model, preset, config, tokenizer, models, wire_format } = &self.inner.made_of;
         // The pickle contains the texts of files instead of their paths, so it works on another machine.
         let again = py.import("context_window._core")?.getattr("Manager")?.getattr("_of")?;
-        Ok((
-            again,
-            (
-                model,
-                preset.as_deref(),
-                config.as_ref(),
-                tokenizer.as_deref(),
-                models.as_ref(),
-                wire_format.as_deref(),
-            )
-                .into_pyobject(py)?,
-        ))
+        Ok((again, (self.planner.made_of().clone(),).into_pyobject(py)?))
     }
 
     /// Restores a manager from its pickle.
     #[staticmethod]
-    fn _of(
-        py: Python<'_>,
-        model: String,
-        preset: Option<String>,
-        config: Option<(String, String)>,
-        tokenizer: Option<String>,
-        models: Option<(String, String)>,
-        wire_format: Option<String>,
-    ) -> PyResult<Self> {
-        Self::made(py, MadeOf { model, preset, config, tokenizer, models, wire_format })
+    fn _of(py: Python<'_>, made_of: MadeOf) -> PyResult<Self> {
+        Ok(Self { planner: Planner::made(py, made_of)? })
     }
+}
+
+/// Counts a text or messages of `bytes` bytes on this thread, or on another one if it takes long.
+fn counted<T: Send + 'static>(
+    py: Python<'_>,
+    bytes: usize,
+    count: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    if bytes < LONG { Ok(py.detach(count)) } else { interruptible(py, move |_| count()) }
 }
 
 /// Counts the tokens of a string. `tokenizer` is `o200k_base`, `cl100k_base`, an estimate (`chars/4`,
 /// `chars/3.5`, `bytes`), or the path of a `tokenizer.json`.
 #[pyfunction]
 #[pyo3(signature = (text, tokenizer="o200k_base"))]
-pub(crate) fn count(py: Python<'_>, text: &str, tokenizer: &str) -> PyResult<u64> {
-    let counted = py.detach(|| TokenCounter::named(tokenizer)?.count(text));
+pub(crate) fn count(py: Python<'_>, text: PyBackedStr, tokenizer: &str) -> PyResult<u64> {
+    let tokenizer = tokenizer.to_owned();
+    let counted = counted(py, text.len(), move || TokenCounter::named(&tokenizer)?.count(&text))?;
     Ok(counted.map_err(raised)?.tokens)
 }
 
@@ -453,6 +345,12 @@ pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         })
     };
     json::python(py, &registry.entries().iter().map(model).collect::<Vec<_>>())
+}
+
+/// Returns the names of the presets, which are named sets of options.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<&'static str> {
+    core::config::Config::presets().collect()
 }
 
 /// Checks if a provider's error reports a prompt that exceeds its window.

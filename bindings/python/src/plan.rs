@@ -1,13 +1,17 @@
 //! A plan, with its request bodies, explanations and reports.
 
 use crate::{
-    conversation::{Conversation, SharedLog, body_json, messages_of, reading, wire_format},
     error::{Fault, input, raised},
     explanation::{Change, Explanation},
+    frame::{self, Frame},
     item::{ExcludedItem, IncludedItem, ItemMessage},
     json,
-    manager::Manager,
+    log::{SharedLog, read, reading, shared},
+    number::Number,
+    planner::{MadeOf, Planner},
     request::{Asked, Beside},
+    wire::{body_json, messages_of, wire_format},
+    work::{LONG, interruptible},
 };
 use context_window as core;
 use context_window_formats::{Session, SessionTexts};
@@ -29,67 +33,22 @@ const EXPLAINED: usize = 500;
 /// it, and it never changes.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Plan {
-    inner: Arc<ContextPlan>,
-    pub(crate) manager: Manager,
-    log: SharedLog,
-    /// The number of log entries when the plan was made.
-    entries: usize,
-    asked: Arc<Asked>,
+    made: Arc<MadePlan>,
     included: PyOnceLock<Py<PyTuple>>,
     excluded: PyOnceLock<Py<PyTuple>>,
 }
 
-impl Plan {
-    /// Plans a request. Other Python threads run in the meantime.
-    pub(crate) fn new(
-        py: Python<'_>,
-        manager: &Manager,
-        conversation: &Conversation,
-        asked: Asked,
-    ) -> PyResult<Self> {
-        Self::made(py, manager, conversation.shared(), asked, false, core::ContextWindowManager::build_plan)
-    }
+/// A plan with its request, so that it can answer questions later.
+pub(crate) struct MadePlan {
+    inner: ContextPlan,
+    planner: Planner,
+    log: SharedLog,
+    /// The number of log entries when the plan was made.
+    entries: usize,
+    asked: Asked,
+}
 
-    /// Plans with the function `plan`. `smaller` is true if the plan chooses its own budget. Explanations
-    /// then use that budget.
-    pub(crate) fn made(
-        py: Python<'_>,
-        manager: &Manager,
-        log: &SharedLog,
-        mut asked: Asked,
-        smaller: bool,
-        plan: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<ContextPlan, core::Error>
-        + Send,
-    ) -> PyResult<Self> {
-        // The lock must be taken without the interpreter lock, or two threads could wait for each other.
-        let shared = Arc::clone(log);
-        py.detach(move || {
-            let log = reading(&shared);
-            // The lock is held for reading, so the log cannot change between the plan and the count of its
-            // entries.
-            let plan = plan(manager.core(), &asked.request(&log))?;
-            if smaller {
-                asked.set_budget(plan.prompt_budget);
-            }
-            // The anchor is kept, because the log drops it when another prompt is sent. Explanations need it.
-            if asked.previous.is_none() {
-                asked.previous = log.anchor().cloned();
-            }
-            let entries = log.event_count();
-            drop(log);
-            Ok::<_, core::Error>(Self {
-                inner: Arc::new(plan),
-                manager: manager.clone(),
-                log: shared,
-                entries,
-                asked: Arc::new(asked),
-                included: PyOnceLock::new(),
-                excluded: PyOnceLock::new(),
-            })
-        })
-        .map_err(raised)
-    }
-
+impl MadePlan {
     pub(crate) fn core(&self) -> &ContextPlan {
         &self.inner
     }
@@ -111,16 +70,69 @@ impl Plan {
         question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let past = self.past()?;
-        question(self.manager.core(), &self.asked.request(&past))
+        question(self.planner.core(), &self.asked.request(&past))
+    }
+}
+
+impl Plan {
+    /// Plans a request.
+    pub(crate) fn new(py: Python<'_>, planner: &Planner, log: &SharedLog, asked: Asked) -> PyResult<Self> {
+        Self::planned(py, planner, log, asked, false, core::ContextWindowManager::build_plan)
     }
 
-    /// Calls `question` like `ask`. Other Python threads run in the meantime.
-    fn answer<T: Send>(
+    /// Plans with the function `plan`. `smaller` is true if the plan chooses its own budget. Explanations
+    /// then use that budget. Other Python threads run in the meantime, and Ctrl-C ends a long plan.
+    pub(crate) fn planned(
+        py: Python<'_>,
+        planner: &Planner,
+        log: &SharedLog,
+        mut asked: Asked,
+        smaller: bool,
+        plan: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<ContextPlan, core::Error>
+        + Send
+        + 'static,
+    ) -> PyResult<Self> {
+        let (planner, shared) = (planner.clone(), Arc::clone(log));
+        let is_long_request = asked.document_bytes() >= LONG;
+        let plan = move |log: &core::Conversation| {
+            // The lock is held for reading, so the log cannot change between the plan and the count of its
+            // entries.
+            let plan = plan(planner.core(), &asked.request(log))?;
+            if smaller {
+                asked.set_budget(plan.prompt_budget);
+            }
+            // The anchor is kept, because the log drops it when another prompt is sent. Explanations need it.
+            if asked.previous.is_none() {
+                asked.previous = log.anchor().cloned();
+            }
+            let entries = log.event_count();
+            Ok::<_, core::Error>(MadePlan { inner: plan, planner, log: shared, entries, asked })
+        };
+        let made = if is_long_request {
+            let log = Arc::clone(log);
+            interruptible(py, move |_| plan(&reading(&log)))?.map_err(raised)?
+        } else {
+            read(py, log, plan)?
+        };
+        Ok(Self { made: Arc::new(made), included: PyOnceLock::new(), excluded: PyOnceLock::new() })
+    }
+
+    pub(crate) fn made(&self) -> &Arc<MadePlan> {
+        &self.made
+    }
+
+    /// Calls `question` with the request of this plan. Other Python threads run in the meantime, and Ctrl-C
+    /// ends the call.
+    fn answer<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault> + Send,
+        question: impl FnOnce(&MadePlan, &core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault>
+        + Send
+        + 'static,
     ) -> PyResult<T> {
-        py.detach(|| self.ask(question)).map_err(raised)
+        let made = Arc::clone(&self.made);
+        interruptible(py, move |_| made.ask(|manager, request| question(&made, manager, request)))?
+            .map_err(raised)
     }
 }
 
@@ -129,49 +141,49 @@ impl Plan {
     /// The model of the plan.
     #[getter]
     fn model(&self) -> &str {
-        &self.inner.model
+        &self.made.inner.model
     }
 
     /// The provider of the model.
     #[getter]
     fn provider(&self) -> &str {
-        &self.inner.provider
+        &self.made.inner.provider
     }
 
     /// The wire format in which the plan is counted.
     #[getter]
     fn wire_format(&self) -> &'static str {
-        self.inner.wire_format.name()
+        self.made.inner.wire_format.name()
     }
 
     /// The name of the tokenizer.
     #[getter]
     fn tokenizer(&self) -> &str {
-        &self.inner.tokenizer
+        &self.made.inner.tokenizer
     }
 
     /// The prompt budget in tokens.
     #[getter]
     fn prompt_budget(&self) -> u64 {
-        self.inner.prompt_budget
+        self.made.inner.prompt_budget
     }
 
     /// The tokens of the prompt.
     #[getter]
     fn estimated_tokens_total(&self) -> u64 {
-        self.inner.estimated_tokens_total.tokens
+        self.made.inner.estimated_tokens_total.tokens
     }
 
     /// The certainty of the total: `exact`, an `estimate` or a bound.
     #[getter]
     fn certainty(&self) -> &'static str {
-        self.inner.estimated_tokens_total.certainty.name()
+        self.made.inner.estimated_tokens_total.certainty.name()
     }
 
     /// The remaining tokens of the budget.
     #[getter]
     fn left_over(&self) -> u64 {
-        self.inner.left_over()
+        self.made.inner.left_over()
     }
 
     /// The included items in prompt order.
@@ -179,7 +191,7 @@ impl Plan {
     fn included<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         // Created at the first access and cached: most callers never read all rows.
         let made = self.included.get_or_try_init(py, || {
-            let items = self.inner.included.iter().map(IncludedItem::of);
+            let items = self.made.inner.included.iter().map(IncludedItem::of);
             PyTuple::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
         });
         Ok(made?.bind(py))
@@ -189,63 +201,64 @@ impl Plan {
     #[getter]
     fn excluded<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let made = self.excluded.get_or_try_init(py, || {
-            let items = self.inner.excluded.iter().map(ExcludedItem::of);
+            let items = self.made.inner.excluded.iter().map(ExcludedItem::of);
             PyTuple::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
         });
         Ok(made?.bind(py))
     }
 
-    /// The overflow, if the required items exceed the budget: a dict of `tokens`, `minimum`, `conflict` and
-    /// `remedies`. None otherwise.
+    /// The overflow, if the required items exceed the budget: a dict of `tokens` (those over the budget),
+    /// `minimum`, `conflict` and `remedies`. None otherwise.
     #[getter]
     fn overflow<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if self.inner.overflow.is_none() {
-            return Ok(None);
-        }
-        self.to_dict(py)?.get_item("overflow").map(Some)
+        let Some(overflow) = &self.made.inner.overflow else { return Ok(None) };
+        let found = self.to_dict(py)?.get_item("overflow")?;
+        // The JSON of a plan has this number beside the overflow.
+        found.set_item("tokens", overflow.tokens)?;
+        Ok(Some(found))
     }
 
     /// The notices about repairs and questions. Each is a dict of `code`, `rule`, `text` and `ids`.
     #[getter]
     fn notices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &self.inner.notices)
+        json::python(py, &self.made.inner.notices)
     }
 
     /// The use of the context window: a dict of tokens, `percent` and `level`.
     #[getter]
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &self.inner.usage)
+        json::python(py, &self.made.inner.usage)
     }
 
     /// The tokens that belong to no item. Each entry is a dict of `what` and `tokens`.
     #[getter]
     fn overhead<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &self.inner.overhead)
+        json::python(py, &self.made.inner.overhead)
     }
 
     /// The id of the first message of the oldest retained exchange.
     #[getter]
     fn window_start(&self) -> Option<&str> {
-        self.inner.window_start.as_ref().map(core::ItemId::as_str)
+        self.made.inner.window_start.as_ref().map(core::ItemId::as_str)
     }
 
     /// The HTTP headers that parts of this prompt need.
     #[getter]
     fn headers(&self) -> Vec<(String, String)> {
-        self.inner.headers.clone()
+        self.made.inner.headers.clone()
     }
 
     /// The hash of the whole plan. Equal plans have equal hashes.
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> String {
-        py.detach(|| self.inner.fingerprint())
+        py.detach(|| self.made.inner.fingerprint())
     }
 
     /// The part of the last prompt that this one repeats, and that a cache may contain: a dict of `tokens`,
     /// `of` and the difference. None for a first prompt.
     #[getter]
     fn repeated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.inner.repeated().map(|prefix| json::python(py, &prefix)).transpose()
+        self.made.inner.repeated().map(|prefix| json::python(py, &prefix)).transpose()
     }
 
     /// Returns the body of a request: messages, tools and related fields of the provider, without the model's
@@ -258,9 +271,9 @@ impl Plan {
         wire_format: Option<&str>,
         breakpoints: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
+        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.made.inner.wire_format);
         let json = py.detach(|| {
-            let body = render::body(&*self.inner, form);
+            let body = render::body(&self.made.inner, form);
             // Marks change the body's bytes, so they are added only on request.
             let body = if breakpoints { body.with_breakpoints(CacheLife::FiveMinutes) } else { body };
             body_json(body).to_string()
@@ -272,8 +285,8 @@ impl Plan {
     /// use `body` for them.
     #[pyo3(signature = (wire_format=None))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
-        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
-        let json = py.detach(|| messages_of(body_json(render::body(&*self.inner, form))).to_string());
+        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.made.inner.wire_format);
+        let json = py.detach(|| messages_of(body_json(render::body(&self.made.inner, form))).to_string());
         json::loads(py, &json)
     }
 
@@ -281,35 +294,36 @@ impl Plan {
     /// that have their own messages.
     fn by_item(&self, py: Python<'_>) -> Vec<ItemMessage> {
         py.detach(|| {
-            let log = reading(&self.log);
-            self.inner.by_item().into_iter().map(|item| ItemMessage::of(item, &log)).collect()
+            let log = reading(&self.made.log);
+            self.made.inner.by_item().into_iter().map(|item| ItemMessage::of(item, &log)).collect()
         })
     }
 
     /// Returns the anchor of this prompt as JSON, for servers that store no conversation. Pass it to the next
     /// plan as `previous`.
     fn anchor(&self) -> PyResult<String> {
-        serde_json::to_string(&self.inner.anchor()).map_err(|error| input(error.to_string()))
+        serde_json::to_string(&self.made.inner.anchor()).map_err(|error| input(error.to_string()))
     }
 
     /// Explains why an item is included or excluded, and at which budgets that changes. If a document and a
     /// message share an id, use `rag:ID` or `item:ID`.
-    fn explain(&self, py: Python<'_>, id: &str) -> PyResult<Explanation> {
-        let explained = self.answer(py, |manager, request| Ok(manager.explainer(request).explain(id)?))?;
-        Ok(Explanation::of(explained))
+    fn explain(&self, py: Python<'_>, id: String) -> PyResult<Explanation> {
+        let explained =
+            self.answer(py, move |_, manager, request| Ok(manager.explainer(request).explain(&id)?))?;
+        Explanation::of(&explained)
     }
 
     /// Explains every item.
     fn explain_all(&self, py: Python<'_>) -> PyResult<Vec<Explanation>> {
         let explained =
-            self.answer(py, |manager, request| Ok(manager.explainer(request).explain_all()?))?;
-        Ok(explained.into_iter().map(Explanation::of).collect())
+            self.answer(py, |_, manager, request| Ok(manager.explainer(request).explain_all()?))?;
+        explained.iter().map(Explanation::of).collect()
     }
 
     /// Compares this plan with a later one. Returns each change with the single input that causes it.
     fn diff(&self, py: Python<'_>, later: &Bound<'_, Self>) -> PyResult<Vec<Change>> {
-        let later = later.get();
-        let diff = self.answer(py, |manager, request| {
+        let later = Arc::clone(later.get().made());
+        let diff = self.answer(py, move |_, manager, request| {
             let before = manager.explainer(request);
             later.ask(|manager, request| Ok(Diff::between(&before, &manager.explainer(request))?))
         })?;
@@ -328,11 +342,13 @@ impl Plan {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let life = if hour_cache { CacheLife::OneHour } else { CacheLife::FiveMinutes };
         let terms = CostTerms::default().with_day(day).with_life(life);
-        let repeated = self.inner.repeated().map_or(0, |prefix| prefix.tokens);
+        let repeated = self.made.inner.repeated().map_or(0, |prefix| prefix.tokens);
         // Tokens at the repeated beginning are priced as read from the cache.
-        let Some(cost) =
-            self.manager.model().input_cost(self.inner.estimated_tokens_total.tokens, repeated, terms)
-        else {
+        let Some(cost) = self.made.planner.model().input_cost(
+            self.made.inner.estimated_tokens_total.tokens,
+            repeated,
+            terms,
+        ) else {
             return Ok(None);
         };
         json::python(
@@ -346,7 +362,7 @@ impl Plan {
 
     /// Returns the whole plan as JSON, with the same bytes as `plan-inspect --json`.
     fn json(&self, py: Python<'_>) -> String {
-        py.detach(|| self.inner.to_json())
+        py.detach(|| self.made.inner.to_json())
     }
 
     /// Returns the whole plan as plain data.
@@ -355,20 +371,27 @@ impl Plan {
         json::loads(py, &json)
     }
 
+    /// Returns the rows of the plan as a table: the included items in prompt order, then the excluded ones.
+    /// Convert it with `to_pandas`, `to_polars` or `to_pyarrow`, or pass it to a library that reads Arrow
+    /// streams.
+    fn to_frame(&self) -> PyResult<Frame> {
+        frame::of_plan(&self.made.inner)
+    }
+
     /// Returns lines for a snapshot test. They contain no text of the conversation.
     fn snapshot(&self, py: Python<'_>) -> String {
-        py.detach(|| report::snapshot(&self.inner).to_string())
+        py.detach(|| report::snapshot(&self.made.inner).to_string())
     }
 
     /// Returns the plan as a readable table, `width` columns wide.
-    #[pyo3(signature = (*, width=100, colour=false))]
-    fn text(&self, py: Python<'_>, width: usize, colour: bool) -> String {
-        py.detach(|| report::text(&self.inner).with_width(width).with_colour(colour).to_string())
+    #[pyo3(signature = (*, width=Number(100), colour=false), text_signature = "($self, *, width=100, colour=False)")]
+    fn text(&self, py: Python<'_>, width: Number<usize>, colour: bool) -> String {
+        py.detach(|| report::text(&self.made.inner).with_width(width.0).with_colour(colour).to_string())
     }
 
     /// Returns the plan in Markdown.
     fn markdown(&self, py: Python<'_>) -> String {
-        py.detach(|| report::markdown(&self.inner).to_string())
+        py.detach(|| report::markdown(&self.made.inner).to_string())
     }
 
     /// Returns the plan as a self-contained web page. It contains the texts of the prompt, unless `redact` is
@@ -376,17 +399,17 @@ impl Plan {
     /// seconds for thousands of items.
     #[pyo3(signature = (*, redact=false, explain=true))]
     fn html(&self, py: Python<'_>, redact: bool, explain: bool) -> PyResult<String> {
-        self.answer(py, |manager, request| {
-            let model = self.manager.model();
+        self.answer(py, move |made, manager, request| {
+            let model = made.planner.model();
             let explained = if explain { manager.explainer(request).explain_all()? } else { Vec::new() };
-            let page = report::html(&self.inner).with_explanations(&explained).with_model(model);
+            let page = report::html(&made.inner).with_explanations(&explained).with_model(model);
             Ok(page.with_request(request).with_redaction(redact).render()?)
         })
     }
 
     /// Returns the page in a frame, for a notebook.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        let page = self.html(py, false, self.inner.row_count() <= EXPLAINED)?;
+        let page = self.html(py, false, self.made.inner.row_count() <= EXPLAINED)?;
         // Quotes and ampersands would end the attribute or change its meaning.
         let page = page.replace('&', "&amp;").replace('"', "&quot;");
         let frame = "width:100%;height:640px;border:1px solid #ccc;border-radius:6px;background:#fff";
@@ -394,11 +417,11 @@ impl Plan {
     }
 
     fn __str__(&self, py: Python<'_>) -> String {
-        self.text(py, 100, false)
+        self.text(py, Number(100), false)
     }
 
     fn __repr__(&self) -> String {
-        let plan = &self.inner;
+        let plan = &self.made.inner;
         let over = if plan.overflow.is_some() { ", overflow" } else { "" };
         let (rows, out) = (plan.included.len(), plan.excluded.len());
         format!(
@@ -410,24 +433,24 @@ impl Plan {
     /// Compares plans by their fingerprints.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Self>().is_ok_and(|other| {
-            Arc::ptr_eq(&self.inner, &other.get().inner)
-                || self.inner.fingerprint() == other.get().inner.fingerprint()
+            Arc::ptr_eq(&self.made, &other.get().made)
+                || self.made.inner.fingerprint() == other.get().made.inner.fingerprint()
         })
     }
 
     fn __hash__(&self) -> u64 {
-        u64::from_str_radix(&self.inner.fingerprint()[..16], 16).unwrap_or_default()
+        u64::from_str_radix(&self.made.inner.fingerprint()[..16], 16).unwrap_or_default()
     }
 
     /// Pickles the request. Unpickling plans it again, because the same request gives the same plan.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let session = self.answer(py, |manager, request| {
+        let session = self.answer(py, |_, manager, request| {
             Ok(context_window_formats::session_json(manager, request, SessionTexts::Kept)?)
         })?;
-        let manager = self.manager.clone().into_pyobject(py)?;
+        let made_of = self.made.planner.made_of().clone();
         let again = py.import("context_window._core")?.getattr("_plan")?;
-        let fingerprint = self.inner.fingerprint();
-        Ok((again, (manager, session, self.asked.beside_a_session(), fingerprint).into_pyobject(py)?))
+        let fingerprint = self.made.inner.fingerprint();
+        Ok((again, (made_of, session, self.made.asked.beside_a_session(), fingerprint).into_pyobject(py)?))
     }
 }
 
@@ -435,16 +458,16 @@ impl Plan {
 #[pyfunction]
 pub(crate) fn _plan(
     py: Python<'_>,
-    manager: PyRef<'_, Manager>,
-    session: &str,
+    made_of: MadeOf,
+    session: String,
     beside: Beside,
     fingerprint: &str,
 ) -> PyResult<Plan> {
-    let (session, log) = py.detach(|| request_and_log(session))?;
+    let (session, log) = interruptible(py, move |_| request_and_log(&session))??;
     let asked = Asked::of_session(&session, beside);
-    let plan = Plan::new(py, &manager, &Conversation::of(log), asked)?;
+    let plan = Plan::new(py, &Planner::made(py, made_of)?, &shared(log), asked)?;
     // Another version may plan differently; a plan with other decisions must not pass as the pickled one.
-    if plan.inner.fingerprint() != fingerprint {
+    if plan.made.inner.fingerprint() != fingerprint {
         let detail =
             "this plan was pickled by another version, or with files that have changed since; plan again";
         return Err(input(detail));

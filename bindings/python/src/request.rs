@@ -169,6 +169,12 @@ impl Asked {
         self.limits.prompt_budget = Some(tokens);
     }
 
+    /// Returns the size of the documents and state entries in bytes.
+    pub(crate) fn document_bytes(&self) -> usize {
+        let state = self.state.iter().map(|(_, text)| text.len());
+        self.documents.iter().map(|document| document.text.len()).chain(state).sum()
+    }
+
     pub(crate) fn tools(&self) -> &[Tool] {
         &self.tools
     }

@@ -1,15 +1,18 @@
 //! Sessions in a database.
 
 use crate::{
-    conversation::{Conversation, writing},
+    conversation::Conversation,
     error::{input, raised},
     json,
+    log::writing,
+    number::Number,
+    work::interruptible,
 };
 use context_window_store::{ListOptions, SessionStore, SessionSummary};
 use pyo3::prelude::*;
 use std::{
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// Sessions in SQLite (`sqlite:PATH`, or a `pathlib.Path`) or PostgreSQL (`postgres://...`). Several writers
@@ -19,7 +22,7 @@ use std::{
 /// `ConflictError` and writes nothing.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Store {
-    inner: Mutex<SessionStore>,
+    inner: Arc<Mutex<SessionStore>>,
     /// The address without secrets.
     name: String,
     address: String,
@@ -27,13 +30,25 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Calls the store under its lock. Other Python threads run in the meantime.
+    /// Changes the store under its lock. Other Python threads run in the meantime. Ctrl-C is answered
+    /// afterwards: it must be known if a change was made.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         call: impl FnOnce(&mut SessionStore) -> Result<T, context_window_store::Error> + Send,
     ) -> PyResult<T> {
         py.detach(|| call(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))).map_err(raised)
+    }
+
+    /// Loads from the store under its lock. Other Python threads run in the meantime, and Ctrl-C ends the call.
+    fn load_with<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut SessionStore) -> Result<T, context_window_store::Error> + Send + 'static,
+    ) -> PyResult<T> {
+        let store = Arc::clone(&self.inner);
+        let load = move |_: &_| call(&mut store.lock().unwrap_or_else(PoisonError::into_inner));
+        interruptible(py, load)?.map_err(raised)
     }
 }
 
@@ -61,28 +76,34 @@ impl Store {
         });
         let store = opened.map_err(raised)?;
         let name = store.name().to_owned();
-        Ok(Self { inner: Mutex::new(store), name, address, read_only })
+        Ok(Self { inner: Arc::new(Mutex::new(store)), name, address, read_only })
     }
 
     /// Returns the conversation of a session and its revision.
-    fn load(&self, py: Python<'_>, id: &str) -> PyResult<(Conversation, u64)> {
-        let (log, revision) = self.with(py, |store| store.load(id))?;
+    fn load(&self, py: Python<'_>, id: String) -> PyResult<(Conversation, u64)> {
+        let (log, revision) = self.load_with(py, move |store| store.load(&id))?;
         Ok((Conversation::of(log), revision))
     }
 
     /// Loads a session like `load`. A session that does not exist is an empty conversation at revision 0.
-    fn load_or_new(&self, py: Python<'_>, id: &str) -> PyResult<(Conversation, u64)> {
-        let (log, revision) = self.with(py, |store| store.load_or_new(id))?;
+    fn load_or_new(&self, py: Python<'_>, id: String) -> PyResult<(Conversation, u64)> {
+        let (log, revision) = self.load_with(py, move |store| store.load_or_new(&id))?;
         Ok((Conversation::of(log), revision))
     }
 
     /// Appends the entries after `revision`, and returns the new revision.
-    fn save(&self, py: Python<'_>, id: &str, conversation: &Conversation, revision: u64) -> PyResult<u64> {
+    fn save(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        conversation: &Conversation,
+        revision: Number<u64>,
+    ) -> PyResult<u64> {
         py.detach(|| {
             // Both locks are always taken in this order, so that two saves cannot deadlock.
             let mut log = writing(conversation.shared());
             let mut store = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            store.save(id, &mut log, revision)
+            store.save(id, &mut log, revision.0)
         })
         .map_err(raised)
     }
@@ -90,10 +111,15 @@ impl Store {
     /// Returns the sessions as dicts, newest first. With `archived=True`, returns the archived sessions
     /// instead.
     #[pyo3(signature = (*, limit=None, archived=false))]
-    fn list<'py>(&self, py: Python<'py>, limit: Option<u32>, archived: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn list<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Option<Number<u32>>,
+        archived: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let mut options = ListOptions::new();
         if let Some(limit) = limit {
-            options = options.with_limit(limit);
+            options = options.with_limit(limit.0);
         }
         if archived {
             options = options.archived();
@@ -109,8 +135,35 @@ impl Store {
     }
 
     /// Copies the first `at` entries of a session to a new session.
-    fn fork(&self, py: Python<'_>, id: &str, at: u64, new: &str) -> PyResult<()> {
-        self.with(py, |store| store.fork(id, at, new))
+    fn fork(&self, py: Python<'_>, id: &str, at: Number<u64>, new: &str) -> PyResult<()> {
+        self.with(py, |store| store.fork(id, at.0, new))
+    }
+
+    /// Appends JSON texts ("items") of a type to a session, all or none. Creates the session if it does not
+    /// exist. Raises `InputError` for a text that is not JSON. The rest of the session is not read.
+    #[pyo3(signature = (id, items, *, kind="item"))]
+    fn push_items(&self, py: Python<'_>, id: &str, items: Vec<String>, kind: &str) -> PyResult<()> {
+        self.with(py, |store| store.push_items(id, kind, &items))
+    }
+
+    /// Returns the newest `limit` items of a type in chronological order, or all of them. Reads only as much
+    /// of the session as necessary.
+    #[pyo3(signature = (id, *, limit=None, kind="item"))]
+    fn newest_items(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        limit: Option<Number<usize>>,
+        kind: &str,
+    ) -> PyResult<Vec<String>> {
+        self.with(py, |store| store.newest_items(id, kind, limit.map(|limit| limit.0)))
+    }
+
+    /// Removes the newest item of a type and returns it. Returns None if there is none. The item is archived,
+    /// not deleted.
+    #[pyo3(signature = (id, *, kind="item"))]
+    fn pop_item(&self, py: Python<'_>, id: &str, kind: &str) -> PyResult<Option<String>> {
+        self.with(py, |store| store.pop_item(id, kind))
     }
 
     /// Archives a session. `list` then leaves it out.

@@ -19,7 +19,7 @@ pa: Any = pytest.importorskip("pyarrow")
 pq: Any = pytest.importorskip("pyarrow.parquet")
 
 import make_sessions  # noqa: E402
-from context_window import ConfigError, Conversation, InputError, Manager, plan_batch, replay_batch  # noqa: E402
+from context_window import ConfigError, Conversation, Frame, InputError, Manager, plan_batch, replay_batch  # noqa: E402
 
 pytestmark = pytest.mark.skipif(make_sessions.data() is None, reason="CONTEXT_WINDOW_DATA is not there")
 
@@ -68,14 +68,24 @@ def by_id(done: Any) -> dict[int, dict[str, Any]]:
 
 
 def check_errors(done: Any) -> None:
-    """Checks that every tenth row, which is damaged, has an error and no other value, and that no other
-    row has one.
+    """Checks that every tenth row, which is damaged, has an error and no other value, and that of the other
+    rows exactly those with an overflow have one.
     """
+    over = 0
     for at, row in sorted(by_id(done).items()):
-        assert (row["error"] is not None) == (at % 10 == 9), row
-        assert (row["fingerprint"] is None) == (row["error"] is not None)
-        assert row["error"] is None or {*row.values()} == {at, None, row["error"]}
-    assert done.num_rows - done["error"].null_count == DAMAGED
+        damaged = at % 10 == 9
+        assert (row["fingerprint"] is None) == damaged, row
+        if damaged:
+            assert row["error"] is not None and {*row.values()} == {at, None, row["error"]}
+            continue
+        assert (row["error"] is not None) == (row["overflow"] is not None), row
+        assert row["error"] is None or (row["error"].startswith("overflow: ") and row["overflow"] > 0)
+        over += row["overflow"] is not None
+    assert 20 < over < 60 and errors_in(done) == DAMAGED + over
+
+
+def errors_in(done: Any) -> int:
+    return int(done.num_rows - done["error"].null_count)
 
 
 def test_the_sessions_are_the_same_each_time() -> None:
@@ -102,7 +112,7 @@ def test_one_process(call: Any, threads: int, batch: Any, planned: Any, replayed
 def test_each_row_is_the_plan_of_its_session(batch: Any, planned: Any) -> None:
     manager, compared = Manager("gpt-4o"), 0
     for given, done in zip(batch.to_pylist(), planned.to_pylist()):
-        if done["error"] is not None:
+        if given["id"] % 10 == 9:
             continue
         session = json.loads(given["session"])
         plan = manager.plan(
@@ -113,6 +123,8 @@ def test_each_row_is_the_plan_of_its_session(batch: Any, planned: Any) -> None:
         )
         assert (plan.fingerprint, plan.estimated_tokens_total) == (done["fingerprint"], done["tokens"]), given["id"]
         compared += 1
+        over = plan.overflow["tokens"] if plan.overflow is not None else None
+        assert over == done["overflow"] and (over is None or over == plan.estimated_tokens_total - plan.prompt_budget)
     assert compared == ROWS - DAMAGED
 
 
@@ -145,10 +157,33 @@ def test_layouts_of_the_columns(batch: Any, planned: Any) -> None:
         plan_batch(pa.record_batch({"session": [{"messages": []}]}))
     with pytest.raises(InputError, match="`budget` is of type Float64; expected numbers of tokens"):
         plan_batch(pa.record_batch({"session": texts, "budget": [1.5] * ROWS}))
-    with pytest.raises(InputError, match="not a Table; a table has `to_batches"):
-        plan_batch(pa.table({"session": texts}))
+    with pytest.raises(InputError, match="expected a record batch of Arrow or a data frame, not a list"):
+        plan_batch([texts])  # type: ignore[call-overload]
     with pytest.raises(ConfigError, match="fil"):
         plan_batch(batch, model="gpt-4o", config="rag.fil = 1")
+
+
+def test_tables_and_data_frames_come_back_as_frames(batch: Any, planned: Any) -> None:
+    table = pa.Table.from_batches([batch.slice(0, 70), batch.slice(70, 30)])
+    expected = planned.slice(0, 100)
+    frame = plan_batch(table, plans=False)
+    assert isinstance(frame, Frame) and len(frame) == frame.num_rows == 100
+    assert frame.column_names == expected.schema.names
+    assert frame.to_pyarrow().combine_chunks().to_batches()[0].equals(pa.record_batch(expected))
+    pandas = pytest.importorskip("pandas")
+    given = table.to_pandas()
+    done = plan_batch(given, plans=False).to_pandas()
+    assert isinstance(done, pandas.DataFrame) and list(done["id"]) == list(range(100))
+    assert list(done["overflow"].dropna()) == expected["overflow"].drop_null().to_pylist()
+    empty = plan_batch(table.slice(0, 0), plans=False)
+    assert len(empty) == 0 and empty.column_names == frame.column_names
+
+
+@pytest.mark.parametrize("threads", [-1, 0, 2**70, "two", 1.5])
+@pytest.mark.parametrize("call", [plan_batch, replay_batch])
+def test_a_bad_number_of_threads_is_an_input_error(call: Any, threads: Any, batch: Any) -> None:
+    with pytest.raises(InputError, match="threads: expected a whole number, 1 or more"):
+        call(batch.slice(0, 1), threads=threads)
 
 
 def example(name: str, source: Path, target: Path, *, program: str | None = None) -> Any:
@@ -162,8 +197,9 @@ def example(name: str, source: Path, target: Path, *, program: str | None = None
         command, env={**os.environ, **java, "PYTHONPATH": path}, capture_output=True, text=True, timeout=170
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
-    assert ran.stdout.splitlines()[-1] == f"{ROWS} rows, {DAMAGED} of them errors"
-    return pq.read_table(target)
+    done = pq.read_table(target)
+    assert ran.stdout.splitlines()[-1] == f"{ROWS} rows, {errors_in(done)} of them errors"
+    return done
 
 
 def check_same(done: Any, expected: Any) -> None:

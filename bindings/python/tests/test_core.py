@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -146,6 +147,16 @@ def test_all_of_it_pickles() -> None:
     assert pickle.loads(pickle.dumps(named)) == named != plan
     empty = manager.plan(Conversation(), prompt_budget=400)
     assert pickle.loads(pickle.dumps(empty)) == empty
+    excluding = manager.plan(log, prompt_budget=80)
+    later = manager.plan(log, prompt_budget=400)
+    rows = (excluding.included, excluding.excluded, excluding.by_item(), excluding.explain_all())
+    assert all(rows) and pickle.loads(pickle.dumps(rows)) == rows
+    assert [str(one) for one in pickle.loads(pickle.dumps(rows[3]))] == [str(one) for one in rows[3]]
+    assert pickle.loads(pickle.dumps(rows[2]))[0].messages() == rows[2][0].messages()
+    changes = excluding.diff(later)
+    assert changes and pickle.loads(pickle.dumps(changes)) == changes
+    stored = log.push_reply(later, "Fine.")
+    assert pickle.loads(pickle.dumps(stored)).id == stored.id
     error = pickle.loads(pickle.dumps(cw.InputError("text")))
     assert isinstance(error, cw.ContextWindowError) and str(error) == "text"
 
@@ -181,6 +192,11 @@ def test_all_of_it_pickles() -> None:
         (lambda m, c: c.push_reply(m.plan(c), [QUESTION, QUESTION]), cw.InputError, "expected one message, found 2"),
         (lambda m, c: c.push_reply(m.plan(c), "x", {"tokens": 3}), cw.InputError, "expected a provider's answer"),
         (lambda m, c: Conversation.from_events(['{"version": 9}']), cw.InputError, "events[0]"),
+        (lambda m, c: c.pin("a", "b", ttl=-1), cw.InputError, "-1: expected a whole number"),
+        (lambda m, c: c.set_ttl("m0", 2**40), cw.InputError, "expected a whole number"),
+        (lambda m, c: c.events(-1), cw.InputError, "-1: expected a whole number"),
+        (lambda m, c: m.plan(c).text(width=-5), cw.InputError, "-5: expected a whole number"),
+        (lambda m, c: Document("a", 1.0, "b", ttl=-1), cw.InputError, "-1: expected a whole number"),
     ],
 )
 def test_bad_input_is_a_clear_error_and_changes_nothing(call: Any, kind: type[Exception], text: str) -> None:
@@ -225,6 +241,58 @@ def test_threads_and_tasks_share_a_conversation() -> None:
         return [plan.fingerprint for plan in plans]
 
     assert set(asyncio.run(plan_all())) == {manager.plan(log, prompt_budget=700).fingerprint}
+
+
+def test_an_overflow_says_by_how_much() -> None:
+    log = Conversation([{"role": "system", "content": "rule " * 300}, QUESTION])
+    plan = Manager("gpt-4o").plan(log, prompt_budget=60)
+    assert plan.overflow is not None
+    assert plan.overflow["tokens"] == plan.estimated_tokens_total - 60 and plan.overflow["conflict"] == ["m0"]
+    assert Manager("gpt-4o").plan(log).overflow is None
+
+
+def test_of_two_documents_with_one_id_the_later_is_excluded() -> None:
+    plan = Manager("gpt-4o").plan(Conversation([QUESTION]), documents=[("a", 0.9, "one"), ("a", 0.8, "two")])
+    assert [item.id for item in plan.included] == ["a", "m0"]
+    assert [(item.id, item.why) for item in plan.excluded] == [("a", "duplicate of a")]
+
+
+def test_a_plan_is_a_table() -> None:
+    log = Conversation(agent_turns(30))
+    log.pin("tone", "Short answers.", ttl=3)
+    plan = Manager("gpt-4o").plan(log, prompt_budget=500)
+    frame = plan.to_frame()
+    assert len(frame) == len(plan.included) + len(plan.excluded) and "Frame(" in repr(frame)
+    pyarrow = pytest.importorskip("pyarrow")
+    table = frame.to_pyarrow()
+    assert table.equals(pyarrow.table(frame)) and table.column_names == frame.column_names
+    assert table.schema.equals(pyarrow.schema(frame))
+    rows = table.to_pylist()
+    for row, item in zip(rows, [*plan.included, *plan.excluded]):
+        assert row["included"] == (item in plan.included)
+        for name in set(frame.column_names) - {"included"}:
+            if hasattr(item, name):
+                assert row[name] == getattr(item, name), name
+    assert sum(row["ttl"] == 3 for row in rows) == 1
+    assert pickle.loads(pickle.dumps(frame)).to_pyarrow().equals(table)
+
+
+def test_frames_of_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Manager("gpt-4o").plan(Conversation(agent_turns(3)))
+    frame = plan.to_frame()
+    pandas = pytest.importorskip("pandas")
+    made = frame.to_pandas()
+    assert isinstance(made, pandas.DataFrame) and list(made["id"]) == [item.id for item in plan.included]
+    for name in ("pandas", "polars", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(ImportError, match=f"to_{name} needs {name}, which is not installed: pip install {name}"):
+            getattr(frame, f"to_{name}")()
+
+
+def test_a_notebook_shows_the_page() -> None:
+    plan = Manager("gpt-4o").plan(Conversation([{"role": "user", "content": 'Is "<b>" & more free?'}]))
+    shown = plan._repr_html_()
+    assert shown.startswith("<iframe srcdoc=") and shown.count('"') == 6 and "&lt;b&gt;" in shown.replace("&amp;", "&")
 
 
 def test_other_threads_run_while_a_plan_is_made() -> None:
@@ -296,6 +364,37 @@ def test_stores_and_journals_keep_conversations(tmp_path: Path) -> None:
     journal.save(other)
     del journal
     assert cw.Journal.open(tmp_path / "talk.log")[1] == other
+
+
+def test_items_of_a_session_are_read_from_its_end(tmp_path: Path) -> None:
+    store = cw.Store(tmp_path / "sessions.db")
+    assert store.newest_items("talk") == [] and store.pop_item("talk") is None
+    store.push_items("talk", [f'{{"n": {n}}}' for n in range(40)])
+    store.push_items("talk", ['"\\ud800"', "{}"], kind="other")
+    assert store.newest_items("talk", limit=2) == ['{"n": 38}', '{"n": 39}'] and len(store.newest_items("talk")) == 40
+    assert [store.pop_item("talk") for _ in range(3)] == [f'{{"n": {n}}}' for n in (39, 38, 37)]
+    assert store.newest_items("talk", kind="other") == [], "what is behind a removed item is removed, too"
+    store.push_items("talk", ["40", "41"])
+    assert store.newest_items("talk", limit=4) == ['{"n": 35}', '{"n": 36}', "40", "41"]
+    log, revision = store.load("talk")
+    # Another writer, who rewinds by positions and starts afresh.
+    log.rewind_before("entry-30")
+    revision = store.save("talk", log, revision)
+    assert store.newest_items("talk", limit=1) == ['{"n": 29}']
+    log.start_fresh()
+    revision = store.save("talk", log, revision)
+    assert store.newest_items("talk") == [] and store.pop_item("talk") is None
+    log.undo_compaction()
+    store.save("talk", log, revision)
+    assert store.newest_items("talk", limit=0) == []
+    with pytest.raises(cw.InputError, match="expected a whole number"):
+        store.newest_items("talk", limit=-1)
+    before = store.load("talk")
+    with pytest.raises(cw.InputError, match=r"items\[1\]: expected ident"):
+        store.push_items("talk", ["1", "no JSON"])
+    assert store.load("talk") == before
+    with pytest.raises(cw.InputError, match="is empty"):
+        store.push_items("", ["x"])
 
 
 def test_a_refused_plan_is_planned_smaller() -> None:
@@ -401,12 +500,35 @@ def test_import_is_light() -> None:
 def test_the_types_list_what_is_there() -> None:
     import ast
 
-    stub = ast.parse((Path(cw.__file__).parent / "_core.pyi").read_text())
+    text = (Path(cw.__file__).parent / "_core.pyi").read_text()
+    stub = ast.parse(text)
+    assert "Any" not in {node.id for node in ast.walk(stub) if isinstance(node, ast.Name)}
+    listed = {node.name for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    there = {name for name in vars(cw._core) if not name.startswith("_")}  # type: ignore[attr-defined]
+    assert there <= listed and there == {name for name in cw.__all__ if not name.startswith("_")}
     for node in stub.body:
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name not in {"Request", "Notice", "Usage"}:
-            real = getattr(cw._core, node.name)  # type: ignore[attr-defined]
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in there:
+            real = getattr(cw, node.name)
             assert real.__doc__, f"{node.name} says nothing of itself"
             if isinstance(node, ast.ClassDef) and not issubclass(real, Exception):
                 told = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
-                there = {name for name in vars(real) if not name.startswith("_")}
-                assert there == {name for name in told if not name.startswith("_")}, node.name
+                public = {name: value for name, value in vars(real).items() if not name.startswith("_")}
+                assert set(public) == {name for name in told if not name.startswith("_")}, node.name
+                for name, value in public.items():
+                    assert value.__doc__, f"{node.name}.{name} says nothing of itself"
+
+
+def test_docstrings_name_what_exists() -> None:
+    named = re.findall(r"`(\w+)\(\)`", "\n".join(filter(None, (one.__doc__ for one in documented()))))
+    assert "presets" in named and "models" in named
+    every = {name for one in documented() if isinstance(one, type) for name in vars(one)} | set(cw.__all__)
+    assert set(named) <= every | {"str"}
+    assert set(cw.presets()) >= {"agent", "chat", "rag"} and Manager("gpt-4o", preset=cw.presets()[0])
+    for name in ("InputError", "BudgetError", "TypeError", "overflow"):
+        assert name in (Manager.plan.__doc__ or "")
+
+
+def documented() -> list[Any]:
+    """Returns the module's classes and functions, and the members of the classes."""
+    classes = [getattr(cw, name) for name in cw.__all__]
+    return [*classes, *(value for one in classes if isinstance(one, type) for value in vars(one).values())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from context_window import Conversation, Document, Manager, Plan, Store, plan_batch
+from context_window import Conversation, Document, Frame, Manager, Plan, Store, plan_batch
 
 
 def turn(manager: Manager, log: Conversation, question: str) -> Plan:
@@ -23,5 +23,9 @@ async def other(manager: Manager, store: Store) -> int:
     job = manager.compaction_due(log)
     if job is not None:
         manager.apply_summary(log, job, job.digest())
-    plan_batch(None, model=plan.model)
+    frame: Frame = plan_batch(plan.to_frame(), model=plan.model)
+    columns: list[str] = frame.column_names
+    over: int = plan.overflow["tokens"] if plan.overflow is not None else 0
+    text: str | None = store.pop_item("items")
+    print(columns, over, text, store.list()[0]["revision"])
     return store.save("talk", log, revision)

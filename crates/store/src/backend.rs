@@ -41,6 +41,8 @@ pub(super) struct KnownState {
 pub(super) enum Columns {
     /// The whole entry.
     Entry,
+    /// The whole entry without its outline.
+    Texts,
     /// Only the outline for a message, the whole entry for an event.
     Outlines,
 }
@@ -82,7 +84,7 @@ pub(super) trait Backend: Send {
         each: &mut RowCallback<'_>,
     ) -> Result<Option<SessionRow>, Error>;
 
-    /// Passes the rows of these entries of a session to `each`. Entries never change, so they may be read
+    /// Passes the rows of these entries of a session to `each`, without outlines. Entries never change, so they may be read
     /// later than the session's row.
     fn rows(
         &mut self,

@@ -173,15 +173,26 @@ impl SessionName<'_> {
     ///
     /// `ErrorKind::Store` if the checksum does not match or the JSON cannot be parsed.
     pub(super) fn entry(&self, row: &Row) -> Result<LogEvent, Error> {
-        let text = row.entry.as_deref().unwrap_or_default();
-        if checksum(row.n, text) != row.sum {
-            return Err(self.damaged(row.n, "does not match its checksum"));
-        }
+        let text = self.intact(row)?;
         // The checksum matches, so the text is intact and only a later version can have written it.
         serde_json::from_str(text).map_err(|error| {
             let n = row.n;
             self.fault(format!("entry {n}: cannot be read ({error}); it was written by a later version"))
         })
+    }
+
+    /// Returns the JSON of a row.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Store` if the checksum does not match.
+    pub(super) fn intact<'r>(&self, row: &'r Row) -> Result<&'r str, Error> {
+        let text = row.entry.as_deref().unwrap_or_default();
+        if checksum(row.n, text) == row.sum {
+            Ok(text)
+        } else {
+            Err(self.damaged(row.n, "does not match its checksum"))
+        }
     }
 
     /// Returns the items of the newest prompt, whose entry has the number `n`. Fails if they are missing or

@@ -92,6 +92,7 @@ mod commuting;
 mod reading;
 mod check;
 mod session_store;
+mod item_list;
 
 pub use check::SessionCheck;
 pub use conflict::Conflict;

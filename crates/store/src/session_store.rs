@@ -15,7 +15,7 @@ use crate::summary::{ListOptions, SessionSummary};
 
 /// The maximum number of attempts for a change that other writers overtake. Each failed attempt means that
 /// another writer succeeded.
-const MAX_TRIES: u32 = 1_000;
+pub(crate) const MAX_TRIES: u32 = 1_000;
 
 /// A limit above the number of entries of any session, and within the integer range of both databases.
 const MAX_ENTRIES: u64 = 1 << 62;
@@ -31,7 +31,7 @@ const ID_BYTES: usize = 1_000;
 ///
 /// A revision is a number of entries: a session with `n` entries is at revision `n`.
 pub struct SessionStore {
-    backend: Box<dyn Backend>,
+    pub(crate) backend: Box<dyn Backend>,
 }
 
 impl fmt::Debug for SessionStore {
@@ -129,7 +129,7 @@ impl SessionStore {
     }
 
     /// Appends entries if the session is as the writer knows it.
-    fn append_to(
+    pub(crate) fn append_to(
         &mut self,
         id: &str,
         known: KnownState,
@@ -516,7 +516,7 @@ impl SessionStore {
     }
 
     /// Loads a session, or creates an empty conversation, together with its known state.
-    fn load_known(&mut self, id: &str) -> Result<(Conversation, KnownState), Error> {
+    pub(crate) fn load_known(&mut self, id: &str) -> Result<(Conversation, KnownState), Error> {
         let loaded = self.load_whole(id)?;
         Ok(loaded.map_or((Conversation::new(), KnownState { key: None, next: 0 }), |(log, head)| {
             (log, KnownState { key: Some(head.key), next: head.next })
@@ -600,7 +600,7 @@ fn is_behind(error: &Error, revision: u64) -> bool {
     error.conflict().is_some_and(|conflict| conflict.found > revision)
 }
 
-fn check_id(id: &str) -> Result<(), Error> {
+pub(crate) fn check_id(id: &str) -> Result<(), Error> {
     let detail = match id {
         "" => "is empty; expected 1 to 1,000 bytes",
         _ if id.len() > ID_BYTES => "is longer than 1,000 bytes; expected 1 to 1,000 bytes",
@@ -610,7 +610,7 @@ fn check_id(id: &str) -> Result<(), Error> {
     Err(Error::input("id of a session", detail))
 }
 
-fn conflict(id: &str, expected: u64, found: u64) -> Error {
+pub(crate) fn conflict(id: &str, expected: u64, found: u64) -> Error {
     Error::new(Repr::Conflict(Conflict { session: id.into(), expected, found }))
 }
 

@@ -395,12 +395,13 @@ fn each_row(
     each: &mut RowCallback<'_>,
 ) -> rusqlite::Result<Result<(), Error>> {
     let entry = match columns {
-        Columns::Entry => "entry",
+        Columns::Entry | Columns::Texts => "entry",
         // The texts of messages are the bulk of the data, so they are not read for outlines.
         Columns::Outlines => "CASE WHEN kind <> 'message' THEN entry END",
     };
+    let outline = if columns == Columns::Texts { "NULL" } else { "outline" };
     let sql = format!(
-        "SELECT n, kind, sum, outline, {entry} FROM cw_entry WHERE session = ?1 AND n >= ?2 AND n < ?3 ORDER BY n"
+        "SELECT n, kind, sum, {outline}, {entry} FROM cw_entry WHERE session = ?1 AND n >= ?2 AND n < ?3 ORDER BY n"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![head.key, number(range.start), number(range.end)])?;
@@ -512,7 +513,7 @@ impl Backend for Sqlite {
     ) -> Result<(), Error> {
         self.read_settled(|connection| {
             for range in entries {
-                if let Err(error) = each_row(connection, head, range.clone(), Columns::Entry, each)? {
+                if let Err(error) = each_row(connection, head, range.clone(), Columns::Texts, each)? {
                     return Ok(Err(error));
                 }
             }

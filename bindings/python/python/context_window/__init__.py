@@ -33,6 +33,7 @@ from ._core import (
     Document,
     ExcludedItem,
     Explanation,
+    Frame,
     IncludedItem,
     InputError,
     ItemMessage,
@@ -57,6 +58,7 @@ from ._core import (
     is_reasoning_refusal,
     models,
     plan_batch,
+    presets,
     replay_batch,
 )
 from ._errors import ContextWindowWarning, PromptTooLargeError
@@ -78,6 +80,7 @@ __all__ = [
     "Document",
     "ExcludedItem",
     "Explanation",
+    "Frame",
     "IncludedItem",
     "InputError",
     "ItemMessage",
@@ -103,5 +106,6 @@ __all__ = [
     "is_reasoning_refusal",
     "models",
     "plan_batch",
+    "presets",
     "replay_batch",
 ]

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from agents import Agent, FunctionTool, TResponseInputItem, handoff
 from agents.agent_output import AgentOutputSchema, AgentOutputSchemaBase
 from agents.handoffs import Handoff
-from agents.memory.session_settings import SessionSettings, coerce_session_settings, resolve_session_limit
+from agents.memory import SessionSettings
 from agents.run_config import CallModelData, ModelInputData
 
 from . import _wire
@@ -246,72 +246,62 @@ def _tools(agent: Agent[Any]) -> list[dict[str, Any]]:
 
 class StoreSession:
     """A `Session` of the SDK in a `Store`. Several writers may use it, and every item is stored as it was
-    added.
+    added. Reading, adding and removing the newest items does not read the others.
 
     The log contains items as JSON that only this class reads. Items removed by `pop_item` and `clear_session`
-    are archived. Raises `StoreError` if the database fails.
+    are archived. `session_settings` may be a dict of its fields. Raises `StoreError` if the database fails.
     """
 
+    session_settings: SessionSettings | None
+
     def __init__(
-        self, store: Store, session_id: str, *, session_settings: SessionSettings | dict[str, Any] | None = None
+        self,
+        store: Store,
+        session_id: str,
+        *,
+        session_settings: SessionSettings | Mapping[str, int | None] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
+        if session_settings is None or isinstance(session_settings, Mapping):
+            session_settings = SessionSettings(**(session_settings or {}))
+        self.session_settings = session_settings
         self._store = store
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Returns all items, or the newest `limit` of them, in chronological order."""
-        limit = resolve_session_limit(limit, self.session_settings)
-        live = await asyncio.to_thread(lambda: _live(self._store.load_or_new(self.session_id)[0]))
-        items = [item for _, item in live]
-        return items if limit is None else items[max(len(items) - limit, 0) :]
+        if limit is None and self.session_settings is not None:
+            limit = self.session_settings.limit
+        # The SDK's own sessions return all items for a negative limit.
+        newest = None if limit is None or limit < 0 else limit
+        return await asyncio.to_thread(self._newest, newest)
+
+    def _newest(self, limit: int | None) -> list[TResponseInputItem]:
+        texts = self._store.newest_items(self.session_id, limit=limit, kind=_HELD)
+        # One call for all items is twice as fast as a call for each.
+        return cast("list[TResponseInputItem]", json.loads(f"[{','.join(texts)}]"))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Appends all items or none."""
-        held = [{"type": _HELD, "json": json.dumps(_plain(item), default=_wire.plain)} for item in items]
-        if held:
-            await asyncio.to_thread(self._change, lambda log: log.push(held, "openai_responses"))
+        texts = [json.dumps(_plain(item), default=_wire.plain) for item in items]
+        if texts:
+            await asyncio.to_thread(self._store.push_items, self.session_id, texts, kind=_HELD)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Removes the newest item and returns it. Returns None if there is none."""
-        return cast("TResponseInputItem | None", await asyncio.to_thread(self._change, _without_the_last))
+        text = await asyncio.to_thread(self._store.pop_item, self.session_id, kind=_HELD)
+        return None if text is None else cast(TResponseInputItem, json.loads(text))
 
     async def clear_session(self) -> None:
         """Removes all items. Later items begin a new list."""
-        await asyncio.to_thread(self._change, Conversation.start_fresh)
+        await asyncio.to_thread(self._clear)
 
-    def _change(self, change: Callable[[Conversation], Any]) -> Any:
-        while True:
-            log, revision = self._store.load_or_new(self.session_id)
-            made = change(log)
+    def _clear(self) -> None:
+        while self._store.newest_items(self.session_id, limit=1, kind=_HELD):
+            log, revision = self._store.load(self.session_id)
+            log.start_fresh()
             try:
                 self._store.save(self.session_id, log, revision)
-                return made
             except ConflictError:
                 pass  # Another writer was first: once more, after what that one wrote.
-
-
-def _live(log: Conversation) -> list[tuple[int, Any]]:
-    """Returns the items that were not removed, each with the number of its message."""
-    live: list[tuple[int, Any]] = []
-    number = 0
-    for entry in (json.loads(event)["entry"] for event in log.events()):
-        if "message" in entry:
-            for part in entry["message"].get("parts", ()):
-                held = json.loads(part["opaque"]["json"]) if "opaque" in part else {}
-                if held.get("type") == _HELD:
-                    live.append((number, json.loads(held["json"])))
-            number += 1
-        elif "rewound" in entry["event"]:
-            before = int(entry["event"]["rewound"]["before"].removeprefix("m"))
-            live = [one for one in live if one[0] < before]
-        elif "compacted" in entry["event"]:
-            live.clear()
-    return live
-
-
-def _without_the_last(log: Conversation) -> Any:
-    live = _live(log)
-    if live:
-        log.rewind_before(f"m{live[-1][0]}")
-    return live[-1][1] if live else None
+            else:
+                return

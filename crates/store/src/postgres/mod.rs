@@ -277,11 +277,12 @@ fn each_row(
     each: &mut RowCallback<'_>,
 ) -> Result<Result<(), Error>, postgres::Error> {
     let entry = match columns {
-        Columns::Entry => "entry",
+        Columns::Entry | Columns::Texts => "entry",
         Columns::Outlines => "CASE WHEN kind <> 'message' THEN entry END",
     };
+    let outline = if columns == Columns::Texts { "NULL::text" } else { "outline" };
     let sql = format!(
-        "SELECT n, kind, sum, outline, {entry} FROM cw_entry WHERE session = $1 AND n >= $2 AND n < $3 ORDER BY n"
+        "SELECT n, kind, sum, {outline}, {entry} FROM cw_entry WHERE session = $1 AND n >= $2 AND n < $3 ORDER BY n"
     );
     let parameters = [head.key, number(range.start), number(range.end)].map(|number| (number, Type::INT8));
     // Rows are streamed, so that a long session is not held in memory twice.
@@ -361,7 +362,7 @@ impl Backend for Postgres {
     ) -> Result<(), Error> {
         let read = self.stream(each, |transaction, each| {
             for range in entries {
-                if let Err(error) = each_row(transaction, head, range.clone(), Columns::Entry, each)? {
+                if let Err(error) = each_row(transaction, head, range.clone(), Columns::Texts, each)? {
                     return Ok(Err(error));
                 }
             }

@@ -7,6 +7,7 @@ mod damage;
 mod encrypted;
 #[cfg(all(unix, feature = "postgres"))]
 mod lost_answers;
+mod items;
 mod refused;
 mod sessions;
 #[cfg(unix)]
