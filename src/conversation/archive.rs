@@ -81,8 +81,8 @@ impl Conversation {
         &self.archive_index
     }
 
-    /// Returns true if the newest of all compactions, undos and rewinds is not a rewind, and no message follows
-    /// it.
+    /// Returns true if the newest of all compactions, undos and rewinds is not a rewind, and no message
+    /// follows it.
     pub(crate) fn ends_with_compaction(&self) -> bool {
         let newest = self.archived_at.map(|at| &self.events[at]);
         let is_one = |event: &Event| matches!(event, Event::Compacted(_) | Event::CompactionUndone { .. });

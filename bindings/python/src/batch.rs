@@ -67,7 +67,7 @@ struct Managers(BTreeMap<[String; 4], Planner>);
 
 impl Managers {
     /// Returns the manager for these settings, and creates it if necessary.
-    fn of(&mut self, model: &str, tokenizer: Option<&str>, texts: [&str; 2]) -> Result<&Planner, Error> {
+    fn find(&mut self, model: &str, tokenizer: Option<&str>, texts: [&str; 2]) -> Result<&Planner, Error> {
         let key = [model, tokenizer.unwrap_or_default(), texts[0], texts[1]].map(str::to_owned);
         // Clearing the whole cache keeps it bounded without tracking the order of use.
         if self.0.len() >= MANAGERS && !self.0.contains_key(&key) {
@@ -81,7 +81,7 @@ impl Managers {
 }
 
 impl Columns {
-    fn of(batch: &RecordBatch) -> PyResult<Self> {
+    fn from_batch(batch: &RecordBatch) -> PyResult<Self> {
         let session = texts(batch, "session")?;
         let session = session.ok_or_else(|| {
             let names: Vec<&str> =
@@ -182,7 +182,7 @@ fn planned(
     let config = at(columns.config.as_ref(), row).or(settings.config.as_deref()).unwrap_or_default();
     let manager = managers
         // The options of the call override those of the session.
-        .of(model, session.tokenizer.as_deref(), [options, config])
+        .find(model, session.tokenizer.as_deref(), [options, config])
         .map_err(|error| error.to_string())?;
     let request = session.request();
     let outcome = if settings.replay { replayed(manager, &request, stop) } else { once(manager, &request) };
@@ -202,7 +202,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(manager: &Planner, plan: &ContextPlan) -> Self {
+    fn from_plan(manager: &Planner, plan: &ContextPlan) -> Self {
         let (tokens, reuse) =
             (plan.estimated_tokens_total.tokens, plan.repeated().map_or(0, |prefix| prefix.tokens));
         let cost = manager.model().input_cost(tokens, reuse, CostTerms::default());
@@ -216,12 +216,13 @@ impl Figures {
 /// Plans the next prompt of a session.
 fn once(manager: &Planner, request: &PlanRequest<'_>) -> Result<(ContextPlan, Outcome), Error> {
     let plan = manager.core().build_plan(request)?;
-    let figures = Figures::of(manager, &plan);
+    let figures = Figures::from_plan(manager, &plan);
     let error = figures.overflow.map(|over| {
         let (tokens, budget) = (figures.tokens, plan.prompt_budget);
         format!("overflow: the required items need {tokens} tokens, {over} more than the budget of {budget}")
     });
-    let outcome = Outcome { fingerprint: Some(plan.fingerprint()), error, ..Outcome::of(1, &figures) };
+    let outcome =
+        Outcome { fingerprint: Some(plan.fingerprint()), error, ..Outcome::from_figures(1, &figures) };
     Ok((plan, outcome))
 }
 
@@ -240,7 +241,7 @@ fn replayed(
             break;
         }
         let plan = step?.plan;
-        let figures = Figures::of(manager, &plan);
+        let figures = Figures::from_plan(manager, &plan);
         sum.tokens += figures.tokens;
         sum.reuse += figures.reuse;
         sum.drops += figures.drops;
@@ -261,12 +262,12 @@ fn replayed(
         format!("overflow: {over} of {prompts} prompts need more than their budget, together {tokens} tokens")
     });
     let fingerprint = Some(hash.finalize().to_hex().to_string());
-    let outcome = Outcome { fingerprint, error, ..Outcome::of(prompts, &sum) };
+    let outcome = Outcome { fingerprint, error, ..Outcome::from_figures(prompts, &sum) };
     Ok((last, outcome))
 }
 
 impl Outcome {
-    fn of(prompts: i64, figures: &Figures) -> Self {
+    fn from_figures(prompts: i64, figures: &Figures) -> Self {
         // The columns are signed; real figures are far below their limit.
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         Self {
@@ -392,7 +393,7 @@ fn run<'py>(
         // Without a batch there is no schema of the output either.
         if batches.is_empty() { vec![RecordBatch::new_empty(schema)] } else { batches }
     };
-    let columns = batches.iter().map(Columns::of).collect::<PyResult<Vec<_>>>()?;
+    let columns = batches.iter().map(Columns::from_batch).collect::<PyResult<Vec<_>>>()?;
     // The whole batch runs without the interpreter lock.
     let made = interruptible(py, move |stop| {
         let tables = batches.iter().zip(&columns).map(|(batch, columns)| {
@@ -406,7 +407,7 @@ fn run<'py>(
         return PyRecordBatch::new(batch).into_pyarrow(py);
     }
     let schema = made[0].schema();
-    Ok(Bound::new(py, Frame::of(made, schema))?.into_any())
+    Ok(Bound::new(py, Frame::from_batches(made, schema))?.into_any())
 }
 
 /// Returns the options as TOML.

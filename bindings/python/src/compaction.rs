@@ -16,7 +16,7 @@ pub(crate) struct CompactionJob {
 }
 
 impl CompactionJob {
-    pub(crate) fn of(job: CompactionRequest) -> Self {
+    pub(crate) fn from_request(job: CompactionRequest) -> Self {
         Self { job: Arc::new(job) }
     }
 

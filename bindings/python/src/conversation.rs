@@ -71,7 +71,7 @@ fn ttl(turns: Option<Number<u32>>) -> Ttl {
 }
 
 impl Conversation {
-    pub(crate) fn of(log: core::Conversation) -> Self {
+    pub(crate) fn from_log(log: core::Conversation) -> Self {
         Self { log: log::shared(log) }
     }
 
@@ -124,7 +124,7 @@ impl Conversation {
     #[new]
     #[pyo3(signature = (messages=None, *, wire_format="openai"))]
     fn new(py: Python<'_>, messages: Option<&Bound<'_, PyAny>>, wire_format: &str) -> PyResult<Self> {
-        let conversation = Self::of(core::Conversation::new());
+        let conversation = Self::from_log(core::Conversation::new());
         if let Some(messages) = messages {
             conversation.push(py, messages, wire_format)?;
         }
@@ -337,14 +337,14 @@ impl Conversation {
             let note = CString::new(note.as_str()).unwrap_or_default();
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 1)?;
         }
-        Ok(Self::of(session.log))
+        Ok(Self::from_log(session.log))
     }
 
     /// Builds a conversation from its entries.
     #[staticmethod]
     fn from_events(py: Python<'_>, events: Vec<String>) -> PyResult<Self> {
         let log = interruptible(py, move |stop| of_events(&events, stop))??;
-        Ok(Self::of(log))
+        Ok(Self::from_log(log))
     }
 
     /// Appends an entry.
@@ -355,7 +355,7 @@ impl Conversation {
 
     /// Returns an independent copy.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-        Ok(Self::of(self.read(py, |log| Ok(log.clone()))?))
+        Ok(Self::from_log(self.read(py, |log| Ok(log.clone()))?))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

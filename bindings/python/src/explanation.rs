@@ -49,7 +49,7 @@ pub(crate) struct Explanation {
 impl Explanation {
     pub(crate) const PICKLED: &str = "Explanation";
 
-    pub(crate) fn of(inner: &analysis::Explanation) -> PyResult<Self> {
+    pub(crate) fn from_core(inner: &analysis::Explanation) -> PyResult<Self> {
         Ok(Self {
             id: inner.id.to_string(),
             included: inner.included,
@@ -108,7 +108,7 @@ pub(crate) struct Change {
 impl Change {
     pub(crate) const PICKLED: &str = "Change";
 
-    pub(crate) fn of(change: &analysis::Change) -> Self {
+    pub(crate) fn from_core(change: &analysis::Change) -> Self {
         let report::ChangeText { before, after, verified_by, .. } = report::change(change);
         Self {
             id: change.id.to_string(),

@@ -21,7 +21,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn of(batches: Vec<RecordBatch>, schema: SchemaRef) -> Self {
+    pub(crate) fn from_batches(batches: Vec<RecordBatch>, schema: SchemaRef) -> Self {
         Self { batches, schema }
     }
 }
@@ -118,7 +118,7 @@ impl Frame {
 #[pyfunction]
 pub(crate) fn _frame(table: pyo3_arrow::PyTable) -> Frame {
     let (batches, schema) = table.into_inner();
-    Frame::of(batches, schema)
+    Frame::from_batches(batches, schema)
 }
 
 /// A row of the table of a plan.
@@ -142,7 +142,7 @@ pub(crate) fn of_plan(plan: &ContextPlan) -> PyResult<Frame> {
     let rows: Vec<Row<'_>> = included.chain(plan.excluded.iter().map(Row::Excluded)).collect();
     let batch = plan_batch(&rows).map_err(|error| crate::error::input(error.to_string()))?;
     let schema = batch.schema();
-    Ok(Frame::of(vec![batch], schema))
+    Ok(Frame::from_batches(vec![batch], schema))
 }
 
 #[expect(clippy::too_many_lines, reason = "a list of columns")]

@@ -95,7 +95,7 @@ pub(crate) struct ItemMessage {
 impl IncludedItem {
     pub(crate) const PICKLED: &str = "IncludedItem";
 
-    pub(crate) fn of(item: &core::PlannedItem) -> Self {
+    pub(crate) fn from_core(item: &core::PlannedItem) -> Self {
         Self {
             id: item.id.to_string(),
             kind: item.kind.name().into(),
@@ -115,7 +115,7 @@ impl IncludedItem {
 impl ExcludedItem {
     pub(crate) const PICKLED: &str = "ExcludedItem";
 
-    pub(crate) fn of(item: &core::ExcludedItem) -> Self {
+    pub(crate) fn from_core(item: &core::ExcludedItem) -> Self {
         Self {
             id: item.id.to_string(),
             last_id: item.last_id.as_ref().map(ToString::to_string),
@@ -135,7 +135,7 @@ impl ItemMessage {
     pub(crate) const PICKLED: &str = "ItemMessage";
 
     /// Converts an item. `log` is the planned conversation, which may have grown since.
-    pub(crate) fn of(item: core::plan::ItemMessage, log: &core::Conversation) -> Self {
+    pub(crate) fn from_core(item: core::plan::ItemMessage, log: &core::Conversation) -> Self {
         // Only messages and system texts can be in the log.
         let own = matches!(item.kind, ItemKind::Message | ItemKind::SystemText)
             .then(|| log.position_of_message(item.ids[0].as_str()))

@@ -23,7 +23,7 @@ impl Journal {
         let file = path.clone();
         let opened = interruptible(py, move |_| context_window_store::Journal::open(&file))?;
         let (journal, log) = opened.map_err(raised)?;
-        Ok((Self { journal: Mutex::new(journal), path }, Conversation::of(log)))
+        Ok((Self { journal: Mutex::new(journal), path }, Conversation::from_log(log)))
     }
 
     /// Appends the new entries of the conversation.

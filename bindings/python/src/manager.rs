@@ -113,7 +113,7 @@ impl Manager {
         conversation: &Conversation,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Plan> {
-        Plan::new(py, &self.planner, conversation.shared(), Asked::of(request)?)
+        Plan::new(py, &self.planner, conversation.shared(), Asked::from_arguments(request)?)
     }
 
     /// Plans like `plan`, in a separate thread. Await the result.
@@ -139,7 +139,7 @@ impl Manager {
         refused: &Plan,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Plan> {
-        let asked = Asked::of(request)?;
+        let asked = Asked::from_arguments(request)?;
         let refused = Arc::clone(refused.made());
         Plan::planned(py, &self.planner, conversation.shared(), asked, true, move |manager, request| {
             manager.plan_after_overflow(request, refused.core())
@@ -182,7 +182,7 @@ impl Manager {
         conversation: &Conversation,
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let asked = Asked::of(request)?;
+        let asked = Asked::from_arguments(request)?;
         let planner = self.planner.clone();
         let budget =
             read(py, conversation.shared(), move |log| planner.core().retrieval_budget(&asked.request(log)))?;
@@ -198,7 +198,7 @@ impl Manager {
         conversation: &Conversation,
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let asked = Asked::of(request)?;
+        let asked = Asked::from_arguments(request)?;
         let planner = self.planner.clone();
         let usage = read(py, conversation.shared(), move |log| planner.core().usage(&asked.measured(log)))?;
         json::python(py, &usage)
@@ -217,7 +217,7 @@ impl Manager {
         last: Option<&str>,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Option<CompactionJob>> {
-        let asked = Asked::of(request)?;
+        let asked = Asked::from_arguments(request)?;
         let planner = self.planner.clone();
         let (first, last) = (first.map(core::ItemId::from), last.map(core::ItemId::from));
         let job = read(py, conversation.shared(), move |log| {
@@ -228,7 +228,7 @@ impl Manager {
                 (first, last) => compactor.range(&request, first.as_ref(), last.as_ref()),
             }
         })?;
-        Ok(job.map(CompactionJob::of))
+        Ok(job.map(CompactionJob::from_request))
     }
 
     /// Applies a summary. The messages that it replaces are archived, and nothing is deleted. Returns the
@@ -269,7 +269,7 @@ impl Manager {
         conversation: &Conversation,
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let asked = Asked::of(request)?;
+        let asked = Asked::from_arguments(request)?;
         let planner = self.planner.clone();
         // One write lock for the check and the compaction, so that no other thread can change the log in
         // between.
@@ -289,7 +289,7 @@ impl Manager {
         redact: bool,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<String> {
-        let asked = Asked::of(request)?;
+        let asked = Asked::from_arguments(request)?;
         let texts = if redact { SessionTexts::Redacted } else { SessionTexts::Kept };
         let planner = self.planner.clone();
         read(py, conversation.shared(), move |log| {

@@ -191,7 +191,7 @@ impl Plan {
     fn included<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         // Created at the first access and cached: most callers never read all rows.
         let made = self.included.get_or_try_init(py, || {
-            let items = self.made.inner.included.iter().map(IncludedItem::of);
+            let items = self.made.inner.included.iter().map(IncludedItem::from_core);
             PyTuple::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
         });
         Ok(made?.bind(py))
@@ -201,7 +201,7 @@ impl Plan {
     #[getter]
     fn excluded<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let made = self.excluded.get_or_try_init(py, || {
-            let items = self.made.inner.excluded.iter().map(ExcludedItem::of);
+            let items = self.made.inner.excluded.iter().map(ExcludedItem::from_core);
             PyTuple::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
         });
         Ok(made?.bind(py))
@@ -295,7 +295,7 @@ impl Plan {
     fn by_item(&self, py: Python<'_>) -> Vec<ItemMessage> {
         py.detach(|| {
             let log = reading(&self.made.log);
-            self.made.inner.by_item().into_iter().map(|item| ItemMessage::of(item, &log)).collect()
+            self.made.inner.by_item().into_iter().map(|item| ItemMessage::from_core(item, &log)).collect()
         })
     }
 
@@ -310,14 +310,14 @@ impl Plan {
     fn explain(&self, py: Python<'_>, id: String) -> PyResult<Explanation> {
         let explained =
             self.answer(py, move |_, manager, request| Ok(manager.explainer(request).explain(&id)?))?;
-        Explanation::of(&explained)
+        Explanation::from_core(&explained)
     }
 
     /// Explains every item.
     fn explain_all(&self, py: Python<'_>) -> PyResult<Vec<Explanation>> {
         let explained =
             self.answer(py, |_, manager, request| Ok(manager.explainer(request).explain_all()?))?;
-        explained.iter().map(Explanation::of).collect()
+        explained.iter().map(Explanation::from_core).collect()
     }
 
     /// Compares this plan with a later one. Returns each change with the single input that causes it.
@@ -327,7 +327,7 @@ impl Plan {
             let before = manager.explainer(request);
             later.ask(|manager, request| Ok(Diff::between(&before, &manager.explainer(request))?))
         })?;
-        Ok(diff.changes.iter().map(Change::of).collect())
+        Ok(diff.changes.iter().map(Change::from_core).collect())
     }
 
     /// Returns the cost of the input: a dict of `billionths` of a dollar, and of the tokens `read` from a

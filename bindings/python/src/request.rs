@@ -41,7 +41,7 @@ const NAMES: &str = "documents, tools, focus, state, prompt_budget, model_contex
 
 impl Asked {
     /// Parses the keyword arguments. Raises a `TypeError` for an unknown name.
-    pub(crate) fn of(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    pub(crate) fn from_arguments(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut asked = Self::default();
         let mut limits = RequestLimits::new();
         for (name, value) in arguments.into_iter().flat_map(PyDictMethods::iter) {

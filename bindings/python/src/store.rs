@@ -40,7 +40,8 @@ impl Store {
         py.detach(|| call(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))).map_err(raised)
     }
 
-    /// Loads from the store under its lock. Other Python threads run in the meantime, and Ctrl-C ends the call.
+    /// Loads from the store under its lock. Other Python threads run in the meantime, and Ctrl-C ends the
+    /// call.
     fn load_with<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -82,13 +83,13 @@ impl Store {
     /// Returns the conversation of a session and its revision.
     fn load(&self, py: Python<'_>, id: String) -> PyResult<(Conversation, u64)> {
         let (log, revision) = self.load_with(py, move |store| store.load(&id))?;
-        Ok((Conversation::of(log), revision))
+        Ok((Conversation::from_log(log), revision))
     }
 
     /// Loads a session like `load`. A session that does not exist is an empty conversation at revision 0.
     fn load_or_new(&self, py: Python<'_>, id: String) -> PyResult<(Conversation, u64)> {
         let (log, revision) = self.load_with(py, move |store| store.load_or_new(&id))?;
-        Ok((Conversation::of(log), revision))
+        Ok((Conversation::from_log(log), revision))
     }
 
     /// Appends the entries after `revision`, and returns the new revision.

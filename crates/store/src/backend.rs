@@ -84,8 +84,8 @@ pub(super) trait Backend: Send {
         each: &mut RowCallback<'_>,
     ) -> Result<Option<SessionRow>, Error>;
 
-    /// Passes the rows of these entries of a session to `each`, without outlines. Entries never change, so they may be read
-    /// later than the session's row.
+    /// Passes the rows of these entries of a session to `each`, without outlines. Entries never change, so
+    /// they may be read later than the session's row.
     fn rows(
         &mut self,
         head: &SessionRow,

@@ -265,12 +265,20 @@ impl SessionStore {
     /// Returns the present state of a session, for an append.
     fn known(&mut self, id: &str) -> Result<KnownState, Error> {
         let head = self.backend.head(id)?;
-        Ok(head.map_or(KnownState { key: None, next: 0 }, |head| KnownState { key: Some(head.key), next: head.next }))
+        Ok(head.map_or(KnownState { key: None, next: 0 }, |head| KnownState {
+            key: Some(head.key),
+            next: head.next,
+        }))
     }
 
     /// Returns at least the newest `limit` items that were not removed, newest first, and the state of the
     /// session at which they were read.
-    fn live_items(&mut self, id: &str, kind: &str, limit: usize) -> Result<(Vec<LiveItem>, KnownState), Error> {
+    fn live_items(
+        &mut self,
+        id: &str,
+        kind: &str,
+        limit: usize,
+    ) -> Result<(Vec<LiveItem>, KnownState), Error> {
         let Some(head) = self.backend.head(id)? else {
             return Ok((Vec::new(), KnownState { key: None, next: 0 }));
         };

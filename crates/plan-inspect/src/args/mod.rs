@@ -99,7 +99,8 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Parses arguments, the first of which is the name of the program. Without a subcommand, it inserts `plan`.
+    /// Parses arguments, the first of which is the name of the program. Without a subcommand, it inserts
+    /// `plan`.
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of<'a>(prompts: impl Iterator<Item = &'a Figures>) -> Self {
+    fn from_prompts<'a>(prompts: impl Iterator<Item = &'a Figures>) -> Self {
         let mut sums = Self::default();
         for prompt in prompts {
             sums.plans += 1;
@@ -274,7 +274,7 @@ fn replay_one(args: &Replay, name: &str, session: Session) -> Result<ReplayedSes
     }
     // The total counts all compactions of the session, not only those of the planned prompts.
     let compactions = prepared.session.log.compactions().count() as u64;
-    let sums = Sums { compactions, ..Sums::of(prompts.iter()) };
+    let sums = Sums { compactions, ..Sums::from_prompts(prompts.iter()) };
     Ok(ReplayedSession { session: name.into(), not_examined, prompts, sums })
 }
 

@@ -1,4 +1,5 @@
-//! Each idea has one term on all surfaces: reports, screens, pages, errors and help (docs/reference/glossary.md).
+//! Each idea has one term on all surfaces: reports, screens, pages, errors and help
+//! (docs/reference/glossary.md).
 
 use super::{inspect, out};
 use std::fs;
@@ -68,7 +69,8 @@ fn joined(text: &str) -> String {
     joined.to_lowercase()
 }
 
-/// Returns each banned word in a text, with its context. Parts of other words and of option names do not count.
+/// Returns each banned word in a text, with its context. Parts of other words and of option names do not
+/// count.
 fn dialect(text: &str) -> Vec<String> {
     let lines = FINE.iter().fold(joined(text), |lines, fine| lines.replace(fine, ""));
     let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || ['_', '-'].contains(&c));
