@@ -505,7 +505,8 @@ def test_the_types_list_what_is_there() -> None:
     assert "Any" not in {node.id for node in ast.walk(stub) if isinstance(node, ast.Name)}
     listed = {node.name for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     there = {name for name in vars(cw._core) if not name.startswith("_")}  # type: ignore[attr-defined]
-    assert there <= listed and there == {name for name in cw.__all__ if not name.startswith("_")}
+    in_python = {"ContextWindowWarning", "PromptTooLargeError"}
+    assert there <= listed and there == {name for name in cw.__all__ if not name.startswith("_")} - in_python
     for node in stub.body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in there:
             real = getattr(cw, node.name)

@@ -61,7 +61,7 @@ CALLS = {
     "replay_batch": (
         "import pyarrow as pa; log = talk(1_500, 12)\n"
         "session = json.dumps({'messages': log.messages(), 'model': 'gpt-4o'})\n"
-        "batch = pa.record_batch({'session': [session] * 50})",
+        "batch = pa.record_batch({'session': [session] * 2_000})",
         "cw.replay_batch(batch, threads=2)",
         "",
     ),
