@@ -391,7 +391,7 @@ fn unknown_key_names_are_refused() {
 /// `x` excludes an item of any kind as a tried change. The rows show the effect, and it can be saved and
 /// undone.
 #[test]
-fn an_item_is_excluded_as_a_what_if() {
+fn an_item_is_excluded_as_a_tried_change() {
     let mut it = screen(CHAT, (120, 40), "/id:postage<Enter>x<Esc>");
     assert!(it.app.what_if.changes().excluded().iter().any(|id| id.as_str() == "postage"));
     let text = it.text().unwrap();
