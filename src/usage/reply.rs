@@ -76,7 +76,7 @@ impl ReplyReport {
             figure?.as_u64()
         });
         Self {
-            thinking_tokens: thinking_tokens,
+            thinking_tokens,
             usage: usage.and_then(Usage::from_value),
             stop: stop.map(StopReason::named),
             transformed: list("/input_transformations").filter_map(TransformedInput::from_json).collect(),

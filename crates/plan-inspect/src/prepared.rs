@@ -167,7 +167,7 @@ fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model
 }
 
 /// Applies the wire format of a logged request body if the model is unknown, or if the model supports both
-/// formats of OpenAI.
+/// formats of `OpenAI`.
 fn as_logged(model: Model, named: bool, session: &Session) -> Model {
     let known = named && !model.unknown;
     match session.wire_format {

@@ -104,7 +104,7 @@ pub fn session_json(
             Some(redactor) => redactor.text_in(text, |text| wording::state(id.as_str(), text))?,
             None => text.clone(),
         };
-        Ok(super::wire::StateText { id: id.clone(), text: text })
+        Ok(super::wire::StateText { id: id.clone(), text })
     };
     let written = Written {
         model: manager.model_name(),

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
         Some(output) => output.save(&text)?,
         // A file or a program gets the exact text, only a terminal gets the safe one.
         None if is_text_for_a_model(args, model) && io::stdout().is_terminal() => {
-            print(&printable_text(&text))?
+            print(&printable_text(&text))?;
         }
         None => print(&text)?,
     }
