@@ -58,6 +58,15 @@ pub(crate) enum Recurring<'a> {
 }
 
 /// A document between its delimiters: its text, and the attributes that the delimiters contain.
+///
+/// ```
+/// use context_window_tokens::DocumentText;
+/// use std::sync::Arc;
+///
+/// let text: Arc<str> = "Refunds take 5 days.".into();
+/// let document = DocumentText { text: &text, hash: 7, id: "refunds", origin: None, score_bits: None };
+/// assert_eq!(document.text.len(), 20);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentText<'a> {
     /// The text of the document.
