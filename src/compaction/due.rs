@@ -281,7 +281,8 @@ fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initia
     .find_map(|(is_blocked, blocked_by)| is_blocked.then_some(blocked_by))
 }
 
-/// Returns true if a reply or a usage report is newer than the last compaction.
+/// Returns true if a reply or a usage report is newer than the last compaction, or if there was no
+/// compaction.
 fn has_news(log: &Conversation) -> bool {
     let Some((before, _)) = log.newest_compaction() else { return true };
     let spoke = log.messages()[before as usize..].iter().any(|message| message.role() == Role::Assistant);

@@ -255,7 +255,7 @@ impl Compactor<'_> {
     /// - `Busy` while a reply is received or the log is played back (rule C5).
     /// - The errors of [`ContextWindowManager::build_plan`].
     ///
-    /// The conversation does not change after an error.
+    /// After an error, only the number of failures in a row changes (rule C5).
     pub fn apply_summary(
         &self,
         log: &mut Conversation,
@@ -276,7 +276,7 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// The errors of [`Compactor::apply_summary`] except `NotSmaller`, because the size of an opaque summary
-    /// is unknown. The conversation does not change after an error.
+    /// is unknown. After an error, only the number of failures in a row changes (rule C5).
     pub fn apply_provider_summary(
         &self,
         log: &mut Conversation,
@@ -300,7 +300,7 @@ impl Compactor<'_> {
     /// - `Stale` if the conversation was compacted or rewound in the meantime.
     /// - `Busy` while a reply is received or the log is played back.
     ///
-    /// The conversation does not change after an error.
+    /// After an error, only the number of failures in a row changes (rule C5).
     pub fn compact_without_model(
         &self,
         log: &mut Conversation,

@@ -85,7 +85,7 @@ impl<'p> UncommittedReasoning<'p> {
     }
 
     /// Returns the reason to withhold reasoning that the last prompt does not cover: the first item that
-    /// changed before it, if one did.
+    /// changed before it, or the reason that the last prompt recorded, or that its prompt is unknown.
     fn uncovered(&self, then: &[PromptPiece], id: &ItemId, at: usize) -> DropReason {
         if self.same < then.len().min(at) {
             return change_reason(self.prompt, self.log, id, self.now);

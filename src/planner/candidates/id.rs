@@ -8,7 +8,7 @@ use crate::conversation::{ExchangeIndex, Place, TurnIndex, index};
 use std::hash::{Hash, Hasher};
 
 index! {
-    /// A document, numbered in the order of rule S8.
+    /// A document, numbered in the order of selection (rules S5, S8).
     Rank
 }
 

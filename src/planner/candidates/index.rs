@@ -34,7 +34,7 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) brought: BTreeMap<CandidateId, Option<CandidateId>>,
     /// Pins that have expired or can never be sent.
     pub(crate) ineligible_pins: BTreeMap<CandidateId, ExcludedReason>,
-    /// Documents in the order of rule S8.
+    /// Documents in rank order: the set that stays (rule S5), then the others in the order of rule S8.
     pub(super) documents: Vec<Document>,
     /// Documents that no policy excludes, in the order in which they compete.
     pub(super) competing: Vec<Rank>,
@@ -164,7 +164,7 @@ impl CandidateIndex<'_> {
         ranks.map(|rank| (*rank, &self.documents[rank.to_usize()]))
     }
 
-    /// Returns all documents in the order of rule S8.
+    /// Returns all documents in rank order.
     pub(crate) fn documents(&self) -> impl Iterator<Item = (Rank, &Document)> {
         self.documents.iter().zip(0..).map(|(document, rank)| (Rank::new(rank), document))
     }

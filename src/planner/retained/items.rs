@@ -51,7 +51,7 @@ pub(crate) struct RetainedItems<'a> {
 }
 
 impl<'a> RetainedItems<'a> {
-    /// Finds the retained texts of a request. If `is_on` is false, none are retained.
+    /// Finds the retained texts of a request. If `retains_texts` is false, none are retained.
     pub(crate) fn new(
         request: &'a PlanRequest<'a>,
         target: &Target,

@@ -1,6 +1,6 @@
 //! Selection of documents by rank, each as a whole or not at all.
 //!
-//! - Input: the competing documents in the order of rule S8, and a room.
+//! - Input: the competing documents in rank order, and a room.
 //! - Output: the included documents, and the reasons of the others.
 //! - Rules: S8 (order), S9 (policies), S5 (the set of the last prompt), S10 (limit of one question).
 //!
