@@ -176,7 +176,7 @@ impl ContextWindowManager {
     /// Plans like `build_plan`, without a telemetry event. For explanations and comparisons.
     pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let context = self.context(request)?; // limits, prompt budget, overhead: B1-B3, N6
-        let sticky = self.sticky(request, &context); // what to continue of the last prompt: S5
+        let sticky = self.sticky(request, &context); // the part of the last prompt to continue: S5
         self.plan_from(request, &context, sticky)
     }
 
