@@ -1,12 +1,12 @@
 //! Properties of plans over generated sessions, including broken ones. `FULL=1` runs many more cases.
 
 use crate::support::{
-    generate::{self, Session},
+    generate::{self, Document, Life, Line, Session},
     laws::{self, Case},
 };
 use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, IncludedReason, Message, Model, PlanRequest,
-    PlannedItem, Role, Section, Source, TokenCounter, Ttl,
+    Config, ContextPlan, ContextWindowManager, Conversation, IncludedReason, Message, Model, PlanRequest,
+    PlannedItem, Priority, Role, Section, Source, TokenCounter, Ttl,
     config::{RagFill, TtlPolicy},
     conversation::Entry,
     plan::Remedy,
@@ -245,13 +245,13 @@ fn repair_is_idempotent(planned: &Planned<'_>) -> Result<(), TestCaseError> {
 /// window that grew into free tokens is cut to its low mark, a pin takes another one's room, and then nothing
 /// changes.
 ///
-/// This does not hold for documents of one id under `rag.max_source_tokens`: the anchor names a document by
-/// its id, so the two alternate. Such sessions are skipped. In one of some tens of thousands of sessions with
-/// pinned messages, two prompts alternate too.
+/// Two cases are left out. Documents of one id under `rag.max_source_tokens` alternate, because the anchor
+/// names a document by its id: such sessions are skipped. Documents that are kept for their question and pins
+/// can take turns: each set is offered the free tokens that the other one left (rules S5, B6).
 fn a_plan_from_its_own_anchor_settles(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     let rag = &planned.session.rag;
-    let ids: BTreeSet<&str> = rag.iter().map(|item| item.id).collect();
-    if ids.len() < rag.len() && planned.manager.config().rag.max_source_tokens.is_some() {
+    let distinct: BTreeSet<&str> = rag.iter().map(|item| item.id).collect();
+    if distinct.len() < rag.len() && planned.manager.config().rag.max_source_tokens.is_some() {
         return Ok(());
     }
     let next = |plan: &ContextPlan| {
@@ -268,12 +268,13 @@ fn a_plan_from_its_own_anchor_settles(planned: &Planned<'_>) -> Result<(), TestC
         anchor = settled.anchor();
         settled = next(&settled);
     }
-    let mut again = next(&settled);
-    let has_pinned_messages = planned.session.lines.iter().any(|line| line.life.pin.is_some());
-    if has_pinned_messages && again.included != settled.included {
-        again = next(&again);
+    let again = next(&settled);
+    if again.included != settled.included {
+        prop_assert_ne!(ids(&again, Section::Rag), ids(&settled, Section::Rag));
+        prop_assert_ne!(ids(&again, Section::SystemPinned), ids(&settled, Section::SystemPinned));
+        prop_assert_eq!(&next(&again).included, &settled.included);
+        return Ok(());
     }
-    prop_assert_eq!(&again.included, &settled.included);
     prop_assert_eq!(again.anchor(), settled.anchor());
     Ok(())
 }
@@ -618,4 +619,51 @@ proptest! {
             log.push(Message::user(format!("question {turn}")));
         }
     }
+}
+
+/// The session in which documents and pins take turns. If it settles, the law above needs no second case.
+#[test]
+fn kept_documents_and_pins_take_turns() {
+    let mut config = Config::default();
+    config.ttl_policy = TtlPolicy::Ask;
+    config.sections.system_pinned.share = 620;
+    config.sections.conversation.share = 7;
+    config.sections.rag.share = 373;
+    config.sections.pins_limit = 0;
+    config.conversation.low_mark = 1;
+    let line = |role, size, pin| Line {
+        role,
+        size,
+        calls: Vec::new(),
+        answers: None,
+        life: Life { pin, ttl: None },
+    };
+    let document = |id, size, origin| Document { id, size, score: 0, origin, ttl: None };
+    let session = Session {
+        system: None,
+        focus: Some(18),
+        states: vec![21],
+        notes: vec![(36, Priority::High, None), (2, Priority::Normal, Some(Ttl::NoneRemaining))],
+        lines: vec![
+            line(Role::User, 29, None),
+            line(Role::Assistant, 15, Some(Priority::Normal)),
+            line(Role::User, 8, Some(Priority::High)),
+            line(Role::User, 9, None),
+        ],
+        rag: vec![document("d1", 9, Some("o1")), document("d2", 20, None)],
+        budget: 328,
+        config,
+        before: None,
+    };
+    let (log, manager) = (session.log(), session.manager());
+    let next =
+        |plan: &ContextPlan| manager.build_plan(&session.request(&log).with_previous(plan.anchor())).unwrap();
+    let first = next(&manager.build_plan(&session.request(&log)).unwrap());
+    let second = next(&first);
+    assert_eq!(
+        (ids(&first, Section::Rag), ids(&second, Section::Rag)),
+        (vec!["d1".into(), "d2".into()], vec!["d1".into()])
+    );
+    assert_eq!(next(&second).included, first.included);
+    assert_eq!(next(&next(&second)).included, second.included);
 }
