@@ -110,12 +110,12 @@ class Policy:
         `"send"`.
         """
         ids = ", ".join(plan.overflow["minimum"][:8]) if plan is not None and plan.overflow is not None else ""
-        told = f"the required messages{f' ({ids})' if ids else ''} need {tokens:,} tokens, and the prompt's budget"
-        told += f" is {budget:,}"
+        text = f"the required messages{f' ({ids})' if ids else ''} need {tokens:,} tokens, and the prompt's budget"
+        text += f" is {budget:,}"
         if self.on_overflow == "raise":
-            raise PromptTooLargeError(told, plan)
+            raise PromptTooLargeError(text, plan)
         if self.on_overflow == "warn":
-            warn(f"{told}. {outcome}")
+            warn(f"{text}. {outcome}")
 
 
 class Planned:
