@@ -186,6 +186,8 @@ def manager_of(given: Manager | str) -> Manager:
     if isinstance(given, str):
         manager = Manager(given)
         if not manager.known:
-            warn(f"'{given}' is no known model: its limits and token counts are estimates. A Manager has no warning.")
+            warn(
+                f"'{given}' is no known model: its limits and token counts are estimates. Pass a Manager to avoid this warning."
+            )
         return manager
     raise TypeError(f"expected a Manager or a model's name, not a {type(given).__name__}")

@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
             return dump(exclude_none=True) if name == "model_dump" else dump()
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    raise TypeError(f"an object of type {type(value).__name__} is no JSON")
+    raise TypeError(f"an object of type {type(value).__name__} cannot be converted to JSON")
 
 
 def messages(given: Any) -> Any:
