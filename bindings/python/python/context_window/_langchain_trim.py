@@ -23,7 +23,7 @@ from ._core import Conversation, Manager, Plan
 from ._history import Histories, SentMessage, item_messages
 from ._langchain_counter import TokenCounter
 from ._langchain_messages import apply_changes, is_same_message, to_wire
-from ._policy import OnOverflow, Planned, Policy, check_overflow, unknown_option
+from ._policy import OnOverflow, Planned, Policy, check_overflow, refuse_unknown
 from ._replay import replay
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ class _TrimMessages(Planned):
         on_overflow: OnOverflow = "warn",
         **unknown: Never,
     ) -> Any:
-        for name in unknown:
-            raise TypeError(unknown_option("trim_messages", name, _OPTIONS))
+        refuse_unknown("trim_messages", unknown, (), _OPTIONS)
         for name, value in (("max_tokens", max_tokens), ("token_counter", token_counter)):
             if value is None:
                 raise TypeError(f"trim_messages: {name} is missing")

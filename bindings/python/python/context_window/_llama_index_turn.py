@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, PlainSerializer
 from ._core import Manager
 from ._history import Histories, Turn, known_usage
 from ._llama_index_messages import Messages, build_prompt, split_system, to_wire
-from ._policy import DocumentOptions, OnOverflow, Policy, manager_of, unknown_option
+from ._policy import DocumentOptions, OnOverflow, Policy, manager_of, refuse_unknown
 
 #: A manager, or a model's name. In JSON it is the name; a pickle contains the whole manager.
 Managed = Annotated[
@@ -97,13 +97,12 @@ class StoredMemoryOptions(DocumentOptions, total=False):
     planned: bool
 
 
-def split_fields(of: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
+def split_fields(owner: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
     """Splits arguments into the fields of a class and the arguments of a request, which become the field
     `request`. Raises `TypeError` for an unknown one, with the nearest known name.
     """
-    own = {key: given.pop(key) for key in list(given) if key in of.model_fields}
+    own = {key: given.pop(key) for key in list(given) if key in owner.model_fields}
     request = {**own.get("request", {}), **given}
-    for name in request:
-        if name not in DocumentOptions.__annotations__:
-            raise TypeError(unknown_option(of.__name__, name, {*of.model_fields, *DocumentOptions.__annotations__}))
+    options = DocumentOptions.__annotations__
+    refuse_unknown(owner.__name__, request, options, {*owner.model_fields, *options})
     return {**own, "request": request}

@@ -207,7 +207,7 @@ class ContextWindowChatGenerator(Planned):
         most: int = 64,
         **request: Unpack[DocumentOptions],
     ) -> None:
-        check_options(ContextWindowChatGenerator.__init__, request, DocumentOptions)
+        check_options(ContextWindowChatGenerator, request, DocumentOptions)
         self.chat_generator = chat_generator
         self.manager = manager_of(manager)
         self._policy = Policy(on_overflow)

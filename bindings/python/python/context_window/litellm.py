@@ -33,8 +33,8 @@ from ._policy import (
     check_options,
     check_overflow,
     manager_of,
+    refuse_unknown,
     response_tool,
-    unknown_option,
     warn,
 )
 from ._replay import replay
@@ -322,8 +322,7 @@ class _TrimMessages(Planned):
         on_overflow: OnOverflow = "warn",
         **unknown: Never,
     ) -> Any:
-        for name in unknown:
-            raise TypeError(unknown_option("trim_messages", name, _OPTIONS))
+        refuse_unknown("trim_messages", unknown, (), _OPTIONS)
         policy = Policy(check_overflow(on_overflow))
         histories = self._models.get_or_create(model or "gpt-4o")
         manager = histories.manager
