@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, overload
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import (
@@ -27,7 +27,7 @@ from ._policy import OnOverflow, Planned, Policy, check_overflow, refuse_unknown
 from ._replay import replay
 
 if TYPE_CHECKING:
-    from typing_extensions import Never
+    from typing_extensions import Never, Required, Unpack
 
 Messages: TypeAlias = Iterable[MessageLikeRepresentation] | PromptValue
 Counter: TypeAlias = (
@@ -41,18 +41,19 @@ Counter: TypeAlias = (
 Kinds: TypeAlias = str | type[BaseMessage] | Sequence[str | type[BaseMessage]] | None
 Splitter: TypeAlias = Callable[[str], list[str]] | Any
 
-#: The keyword arguments of `trim_messages`.
-_OPTIONS = (
-    "max_tokens",
-    "token_counter",
-    "strategy",
-    "allow_partial",
-    "end_on",
-    "start_on",
-    "include_system",
-    "text_splitter",
-    "on_overflow",
-)
+
+class TrimOptions(TypedDict, total=False):
+    """The keyword arguments of `trim_messages`."""
+
+    max_tokens: Required[int]
+    token_counter: Required[Counter]
+    strategy: Literal["first", "last"]
+    allow_partial: bool
+    end_on: Kinds
+    start_on: Kinds
+    include_system: bool
+    text_splitter: Splitter
+    on_overflow: OnOverflow
 
 
 class _TrimMessages(Planned):
@@ -81,35 +82,11 @@ class _TrimMessages(Planned):
 
     @overload
     def __call__(
-        self,
-        messages: None = None,
-        *,
-        max_tokens: int,
-        token_counter: Counter,
-        strategy: Literal["first", "last"] = "last",
-        allow_partial: bool = False,
-        end_on: Kinds = None,
-        start_on: Kinds = None,
-        include_system: bool = False,
-        text_splitter: Splitter = None,
-        on_overflow: OnOverflow = "warn",
+        self, messages: None = None, **options: Unpack[TrimOptions]
     ) -> Runnable[Messages, list[BaseMessage]]: ...
 
     @overload
-    def __call__(
-        self,
-        messages: Messages,
-        *,
-        max_tokens: int,
-        token_counter: Counter,
-        strategy: Literal["first", "last"] = "last",
-        allow_partial: bool = False,
-        end_on: Kinds = None,
-        start_on: Kinds = None,
-        include_system: bool = False,
-        text_splitter: Splitter = None,
-        on_overflow: OnOverflow = "warn",
-    ) -> list[BaseMessage]: ...
+    def __call__(self, messages: Messages, **options: Unpack[TrimOptions]) -> list[BaseMessage]: ...
 
     def __call__(
         self,
@@ -126,7 +103,7 @@ class _TrimMessages(Planned):
         on_overflow: OnOverflow = "warn",
         **unknown: Never,
     ) -> Any:
-        refuse_unknown("trim_messages", unknown, (), _OPTIONS)
+        refuse_unknown("trim_messages", unknown, (), TrimOptions.__annotations__)
         for name, value in (("max_tokens", max_tokens), ("token_counter", token_counter)):
             if value is None:
                 raise TypeError(f"trim_messages: {name} is missing")
