@@ -90,10 +90,12 @@ class History(Generic[T]):
 
     def is_continued_by(self, messages: Sequence[T]) -> bool:
         """Checks if a list continues this conversation, by the newest message that both have."""
-        last = len(self._seen) - 1
+        # Another thread may plan this conversation meanwhile. It only appends to this list.
+        seen = self._seen
+        last = len(seen) - 1
         if last < 0 or len(messages) <= last:
             return False
-        return self._seen[last] is messages[last] or self._is_same(self._seen[last], messages[last])
+        return seen[last] is messages[last] or self._is_same(seen[last], messages[last])
 
     def _is_same_content(self, one: T, other: T) -> bool:
         return bool(one == other) or self._to_wire(one) == self._to_wire(other)
@@ -210,7 +212,7 @@ class History(Generic[T]):
         entry: dict[str, Any] = json.loads(self.log.events(self.log.event_count() - 1)[0])["entry"]
         position = self.log.position(entry["event"]["rewound"]["before"])
         known = known if position is None else self._owners[position]
-        del self._seen[known:], self._ids[known:]
+        self._seen, self._ids = self._seen[:known], self._ids[:known]
         return known
 
     def _renew(self, messages: Sequence[T], known: int) -> None:
