@@ -218,12 +218,14 @@ def test_edited_and_rewound_histories_two_conversations_and_another_system_text(
     one[-1] = ChatMessage.from_user("Another question?")
     generator.run([system, *one])
     assert model.seen[-1][-1] is one[-1] and model.seen[-1][-2] is one[-2]
-    head = [ChatMessage.from_system("You are long."), ChatMessage.from_system("It is Monday.")]
+    head = [ChatMessage.from_system("You are long.", {"a": 1}, "rules"), ChatMessage.from_system("It is Monday.")]
     generator.run([*head, *one])
     assert all(sent is given for sent, given in zip(model.seen[-1], head))
     ContextWindowChatGenerator(model, MANAGER, focus="say please").run([*head, *one])
-    told = model.seen[-1][0].text or ""
-    assert told.startswith("You are long.\n\n") and "say please" in told and head[0].text == "You are long."
+    system = model.seen[-1][0]
+    text = system.text or ""
+    assert text.startswith("You are long.\n\n") and "say please" in text and head[0].text == "You are long."
+    assert (system.name, system.meta) == ("rules", {"a": 1})
 
 
 def test_changed_messages_are_copies_and_content_is_valid_on_the_wire() -> None:

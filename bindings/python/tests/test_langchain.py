@@ -377,6 +377,16 @@ def test_a_conversation_with_pins_is_continued_by_its_key_alone() -> None:
     assert "Rhyme." in str(model.seen[-1])
 
 
+def test_blocks_of_a_system_message_are_kept_with_notes() -> None:
+    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", prompt_budget=BUDGET)
+    blocks: list[Any] = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
+    agent = create_agent(model, [], middleware=[middleware], system_prompt=SystemMessage(blocks, name="rules"))
+    middleware.conversation("one").pin("tone", "Rhyme.")
+    agent.invoke({"messages": [HumanMessage("Hello?")]}, {"configurable": {"thread_id": "one"}})
+    system = model.seen[-1][0]
+    assert system.content == [*blocks, {"type": "text", "text": "Rhyme."}] and system.name == "rules"
+
+
 def test_an_early_message_that_changes_is_kept_in_few_versions() -> None:
     model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", prompt_budget=BUDGET)
     agent = create_agent(model, [], middleware=[middleware])

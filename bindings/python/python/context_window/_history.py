@@ -148,12 +148,14 @@ class History(Generic[T]):
 
     def sent(self, plan: Plan) -> list[SentMessage[T]]:
         """Returns the messages of the prompt in order, each with the framework's object if it comes from
-        one.
+        one. The framework's system text is not among them.
         """
         with self.lock:
             found: list[SentMessage[T]] = []
             last = None
             for item in plan.by_item():
+                if item.kind == "note" and item.ids == [SYSTEM]:
+                    continue
                 owner = None if item.position is None else self._owners[item.position]
                 if owner is None:
                     found.append(SentMessage(item, None))

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, conve
 
 from . import _wire
 from ._core import Document as Retrieved
-from ._history import SYSTEM, SentMessage, item_messages
+from ._history import SentMessage, item_messages
 
 
 def to_wire(message: BaseMessage) -> list[dict[str, Any]]:
@@ -26,18 +26,20 @@ def build_prompt(
     texts: list[str] = []
     messages: list[BaseMessage] = []
     for one in sent:
-        item = one.item
-        if item.kind == "note" and item.ids == [SYSTEM]:
-            continue
-        if one.own is None and item.role == "system" and not messages:
-            texts.append(item.text)
-        elif one.own is None:
-            messages.extend(convert_to_messages(item_messages(item)))
-        else:
+        if one.own is not None:
             messages.append(apply_changes(one.own, one))
-    if texts:
-        said = [system.text, *texts] if system is not None else texts
-        system = SystemMessage("\n\n".join(said))
+        elif one.item.role == "system" and not messages:
+            texts.append(one.item.text)
+        else:
+            messages.extend(convert_to_messages(item_messages(one.item)))
+    if texts and system is None:
+        system = SystemMessage("\n\n".join(texts))
+    elif texts and system is not None:
+        # Blocks may have cache marks and media, so they stay as they are.
+        content = system.content
+        blocks = [{"type": "text", "text": text} for text in texts]
+        added = "\n\n".join([content, *texts]) if isinstance(content, str) else [*content, *blocks]
+        system = system.model_copy(update={"content": added})
     return system, messages
 
 

@@ -12,7 +12,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from . import _wire
 from ._core import ItemMessage
-from ._history import SYSTEM, SentMessage, item_messages
+from ._history import SentMessage, item_messages
 
 Messages = Sequence[ChatMessage]
 
@@ -146,8 +146,6 @@ def build_prompt(sent: Iterable[SentMessage[ChatMessage]], given: Messages, prov
     texts: list[li.TextBlock] = []
     messages: list[ChatMessage] = []
     for item, own in sent:
-        if item.kind == "note" and item.ids == [SYSTEM]:
-            continue
         if own is not None:
             messages.append(apply_changes(own, item, provider) if item.changed else own)
         elif item.role == "system" and all(one.role in _SYSTEM for one in messages):

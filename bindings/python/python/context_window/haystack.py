@@ -38,7 +38,7 @@ from haystack.utils.deserialization import deserialize_component_inplace
 
 from . import _wire
 from ._core import ItemMessage, Manager
-from ._history import SYSTEM, Histories, History, SentMessage, Turn, item_messages, known_usage
+from ._history import Histories, History, SentMessage, Turn, item_messages, known_usage
 from ._policy import (
     DocumentOptions,
     OnOverflow,
@@ -152,8 +152,6 @@ def build_prompt(
     texts: list[str] = []
     messages: list[ChatMessage] = []
     for item, own in sent:
-        if item.kind == "note" and item.ids == [SYSTEM]:
-            continue
         if own is not None:
             messages.append(apply_changes(own, item, provider) if item.changed else own)
         elif item.role == "system" and all(one.is_from(ChatRole.SYSTEM) for one in messages):
@@ -163,9 +161,10 @@ def build_prompt(
             messages.append(ChatMessage.from_tool(item.text, origin))
         else:
             messages.append(ChatMessage(ChatRole(item.role), [TextContent(item.text)]))
-    if texts:
-        said = [system.text or "", *texts] if system is not None else texts
-        system = ChatMessage.from_system("\n\n".join(said), meta=system.meta if system is not None else None)
+    if texts and system is None:
+        system = ChatMessage.from_system("\n\n".join(texts))
+    elif texts and system is not None:
+        system = replace(system, _content=[TextContent("\n\n".join([system.text or "", *texts]))])
     return messages if system is None else [system, *messages]
 
 

@@ -24,7 +24,7 @@ from agents.run_config import CallModelData, ModelInputData
 from . import _wire
 from ._calls import call_async
 from ._core import ConflictError, Conversation, Manager, Store
-from ._history import SYSTEM, Histories, SentMessage, item_messages
+from ._history import Histories, SentMessage, item_messages
 from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def build_prompt(sent: Iterable[SentMessage[Group]], given: ModelInputData) -> M
     """Returns the prompt for the SDK. System texts at its beginning become part of the instructions."""
     texts = [given.instructions] if given.instructions else []
     items: list[TResponseInputItem] = []
-    for one in (one for one in sent if one.item.ids != [SYSTEM]):
+    for one in sent:
         item = one.item
         if one.own is not None and isinstance(one.own[0], _ServerCall):
             continue

@@ -34,7 +34,7 @@ from pydantic_ai.models import ModelRequestContext
 from . import _wire
 from ._calls import call_async
 from ._core import Conversation, ItemMessage, Manager
-from ._history import SYSTEM, Histories, History, SentMessage, Turn, item_messages
+from ._history import Histories, History, SentMessage, Turn, item_messages
 from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of, output_tool
 from ._pydantic_ai_store import StoreConversations
 
@@ -256,8 +256,7 @@ class _Turn(Turn[Unit]):
     def messages(self) -> list[ModelMessage]:
         """Returns the prompt as messages of Pydantic AI."""
         made: list[ModelMessage] = []
-        sent = [one for one in self.sent if one.item.ids != [SYSTEM]]
-        for _, run in groupby(sent, lambda one: id(one.own.message) if one.own is not None else None):
+        for _, run in groupby(self.sent, lambda one: id(one.own.message) if one.own is not None else None):
             made.extend(self._join_parts(list(run)))
         # The run may end with a request without a prompt, or with a response to continue. Either must come
         # last.
