@@ -182,6 +182,16 @@ def test_a_group_is_one_message() -> None:
         assert alone == together
 
 
+async def test_repeated_call_ids_stay_with_their_results() -> None:
+    call, result = conversation(1)[2:4]
+    approval = {"type": "mcp_approval_request", "id": "m", "name": "x", "arguments": "{}", "server_label": "s"}
+    answer = {"type": "mcp_approval_response", "approval_request_id": "m", "approve": True}
+    items: list[Any] = [{"role": "user", "content": "q"}, approval, call, call, answer, result, result]
+    made: list[Any] = (await sent(ContextWindowFilter(MANAGER), items)).input
+    assert made[1] is approval and made[4] is answer
+    assert [one["call_id"] for one in made if "call_id" in one] == ["c0", "c0#2", "c0", "c0#2"]
+
+
 async def test_a_session_gives_back_what_was_added(tmp_path: Path) -> None:
     items: list[Any] = [{"role": "user", "content": "a\ud800é"}, {"type": "new", "n": 2**70, "x": 1.50, "none": None}]
     items += [{"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "z"}, *conversation(2)]

@@ -223,8 +223,11 @@ def apply_changes(own: Group, sent: SentMessage[Group]) -> Iterator[TResponseInp
     ids = iter([one["call_id"] for one in wire if "call_id" in one])
     for item in own:
         plain, update = _plain(item), dict[str, Any]()
-        if "calls" in sent.item.changed and "call_id" in plain:
-            update["call_id"] = next(ids)
+        if "calls" in sent.item.changed and _kind(plain) in ("call", "result"):
+            # Calls without a `call_id`, such as requests for an approval, have one in the log, too.
+            id = next(ids)
+            if "call_id" in plain:
+                update["call_id"] = id
         if "text" in sent.item.changed and _kind(plain) == "result" and isinstance(plain.get("output"), (str, list)):
             update["output"] = wire[0]["output"]
         yield cast(TResponseInputItem, {**plain, **update}) if update else item
