@@ -24,6 +24,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import FunctionTool
 from support import same_as_rust, tool, valid_openai
 
+# LlamaIndex's workflows read every attribute of an agent with `inspect`, four deprecated ones included, in each run.
+pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning:inspect")
 BUDGET = 1_500
 MANAGER = Manager("gpt-4o")
 REFUSED = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
