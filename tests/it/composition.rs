@@ -91,7 +91,7 @@ fn each_kind_has_its_tokens() {
 fn report_begins_with_the_largest_items() {
     let full = plan(&agent(), "claude-sonnet-4-5", 900);
     let said = report::advice(&full).unwrap();
-    assert!(said.contains("the largest item is m9 read part3.rs: "), "{said}");
+    assert!(said.contains("the largest item is m9 (read part3.rs): "), "{said}");
     let text = report::text(&full).to_string();
     assert!(text.find("contents of the prompt").unwrap() < text.find("section ").unwrap());
     assert_eq!(report::advice(&plan(&agent(), "claude-sonnet-4-5", 50_000)), None);

@@ -187,7 +187,7 @@ def openai_agents(budget: int) -> Trim:
 
 
 def pydantic_ai(budget: int) -> Trim:
-    from context_window.pydantic_ai import ContextWindow, Unit, _wired
+    from context_window.pydantic_ai import ContextWindow, Unit, _to_wire
     from pydantic_ai import messages as pa
     from pydantic_ai.models import ModelRequestParameters
 
@@ -212,13 +212,13 @@ def pydantic_ai(budget: int) -> Trim:
         turn = planner._turn(ctx, given, {"prompt_budget": budget})  # type: ignore[arg-type]
         turn.commit(Unit(known[-1], known[-1]))
         units = [part for one in turn.messages() for part in (one.parts if isinstance(one, pa.ModelRequest) else [one])]
-        return [cleaned(wire) for part in units for wire in _wired(SimpleNamespace(part=part))]  # type: ignore[arg-type]
+        return [cleaned(wire) for part in units for wire in _to_wire(SimpleNamespace(part=part))]  # type: ignore[arg-type]
 
     return trim
 
 
 def llama_index(budget: int, *, is_theirs: bool = False) -> Trim:
-    from context_window._llama_index_messages import wired
+    from context_window._llama_index_messages import to_wire
     from context_window.llama_index import ContextWindowLLM
     from llama_index.core.base.llms import types as li
     from llama_index.core.llms.mock import MockFunctionCallingLLM
@@ -242,9 +242,9 @@ def llama_index(budget: int, *, is_theirs: bool = False) -> Trim:
             known.append(li.ChatMessage(role=one["role"], blocks=blocks, additional_kwargs=said))
         if is_theirs:
             memory = ChatMemoryBuffer.from_defaults(known[:-1], token_limit=budget, tokenizer_fn=tokens)
-            return [cleaned(wire) for one in memory.get() for wire in wired(one)]
+            return [cleaned(wire) for one in memory.get() for wire in to_wire(one)]
         llm.chat(known[:-1])
-        return [cleaned(wire) for one in seen[-1] for wire in wired(one)]
+        return [cleaned(wire) for one in seen[-1] for wire in to_wire(one)]
 
     return trim
 
@@ -258,7 +258,7 @@ def llama_index_itself(budget: int) -> Trim:
 
 
 def haystack(budget: int, *, is_theirs: bool = False) -> Trim:
-    from context_window.haystack import ContextWindowChatGenerator, ContextWindowTokenCounter, wired
+    from context_window.haystack import ContextWindowChatGenerator, ContextWindowTokenCounter, to_wire
     from haystack import component
     from haystack.dataclasses import ChatMessage
     from haystack.hooks.compaction import SlidingWindowCompactor
@@ -284,9 +284,9 @@ def haystack(budget: int, *, is_theirs: bool = False) -> Trim:
             # The defaults of its hook: it compacts at 70 % of a window to 40 %.
             if counter.count(known[:-1]) > budget:
                 known[:-1] = compactor.compact(known[:-1], budget * 4 // 7, counter) or known[:-1]
-            return [cleaned(wire) for one in known[:-1] for wire in wired(one)]
+            return [cleaned(wire) for one in known[:-1] for wire in to_wire(one)]
         generator.run(known[:-1])
-        return [cleaned(wire) for one in seen[-1] for wire in wired(one)]
+        return [cleaned(wire) for one in seen[-1] for wire in to_wire(one)]
 
     return trim
 

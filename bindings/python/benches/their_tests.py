@@ -48,7 +48,7 @@ agents.SQLiteSession = agents.memory.SQLiteSession = agents.memory.sqlite_sessio
 """
 
 
-def fetched(folder: Path) -> list[Path]:
+def fetch_sources(folder: Path) -> list[Path]:
     """Returns the unpacked sources of both packages."""
     for source in SOURCES:
         if not list(folder.glob(f"{source.split('=')[0].replace('-', '_')}*/")):
@@ -72,7 +72,7 @@ def run(folder: Path, setup: str, tests: list[str], *options: str) -> None:
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
-    langchain, openai = fetched(folder)
+    langchain, openai = fetch_sources(folder)
     run(langchain, LANGCHAIN, ["tests/unit_tests/messages/test_utils.py"], "-k", "trim_messages", "--noconftest")
     run(
         openai,

@@ -55,8 +55,8 @@ pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
             if error.is_instance_of::<PyTypeError>(given.py()) { placed(error) } else { error }
         })?
     } else {
-        let detail = "expected a Document, a dict with id, score and text, or a tuple of the three";
-        return Err(input(format!("documents[{at}]: {detail}, not {}", given.get_type().name()?)));
+        let detail = "expected a Document, a dict with id, score and text, or a tuple (id, score, text)";
+        return Err(input(format!("documents[{at}]: {detail}; found {}", types(given)?)));
     };
     let Document { id, score, text, source, ttl } = document;
     let mut item = RagItem::new(id, score, text);
@@ -67,6 +67,14 @@ pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
         Some(turns) => item.with_ttl(Ttl::turns(turns)),
         None => item,
     })
+}
+
+/// Describes the type of a value. For a tuple, names the types of its elements.
+fn types(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    let name = |value: &Bound<'_, PyAny>| Ok(value.get_type().name()?.to_string());
+    let Ok(tuple) = given.cast::<PyTuple>() else { return name(given) };
+    let elements: PyResult<Vec<String>> = tuple.iter().map(|element| name(&element)).collect();
+    Ok(format!("a tuple ({})", elements?.join(", ")))
 }
 
 fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {

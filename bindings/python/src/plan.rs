@@ -425,7 +425,7 @@ impl Plan {
         let over = if plan.overflow.is_some() { ", overflow" } else { "" };
         let (rows, out) = (plan.included.len(), plan.excluded.len());
         format!(
-            "Plan({}, {} of {} tokens, {rows} in, {out} rows out{over})",
+            "Plan({}, {} of {} tokens, {rows} in, {out} out{over})",
             plan.model, plan.estimated_tokens_total.tokens, plan.prompt_budget
         )
     }

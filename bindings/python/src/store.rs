@@ -157,11 +157,12 @@ impl Store {
         limit: Option<Number<usize>>,
         kind: &str,
     ) -> PyResult<Vec<String>> {
-        self.with(py, |store| store.newest_items(id, kind, limit.map(|limit| limit.0)))
+        let (id, kind, limit) = (id.to_owned(), kind.to_owned(), limit.map(|limit| limit.0));
+        self.load_with(py, move |store| store.newest_items(&id, &kind, limit))
     }
 
-    /// Removes the newest item of a type and returns it. Returns None if there is none. The item is archived,
-    /// not deleted.
+    /// Removes the newest item of a type and returns it. Returns None if there is none. Later messages and
+    /// items of other types are removed too. They are archived, not deleted.
     #[pyo3(signature = (id, *, kind="item"))]
     fn pop_item(&self, py: Python<'_>, id: &str, kind: &str) -> PyResult<Option<String>> {
         self.with(py, |store| store.pop_item(id, kind))

@@ -48,15 +48,20 @@ pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
     json::dumps(&wire.call1((given,))?, "messages")
 }
 
-/// Returns an error about messages. It omits the position in an intermediate JSON text that the caller has
-/// never seen.
+/// Returns an error about messages, with the text of [`placed_text`].
 pub(crate) fn placed(error: &context_window_formats::Error) -> PyErr {
+    input(placed_text(error))
+}
+
+/// Describes an error about messages. Omits the position in an intermediate JSON text that the caller has
+/// never seen.
+fn placed_text(error: &context_window_formats::Error) -> String {
     let text = error.to_string();
     let key = text.strip_prefix("messages:").and_then(|rest| rest.split_once(": ")).map(|(_, key)| key);
     match key {
-        Some(key) if key.starts_with('[') => input(format!("messages{key}")),
-        Some(key) => input(format!("messages: {key}")),
-        None => input(text),
+        Some(key) if key.starts_with('[') => format!("messages{key}"),
+        Some(key) => format!("messages: {key}"),
+        None => text,
     }
 }
 
@@ -64,7 +69,7 @@ pub(crate) fn placed(error: &context_window_formats::Error) -> PyErr {
 pub(crate) fn message(json: &str, form: WireFormat) -> Result<Message, String> {
     // The formats crate parses into a conversation; a temporary one yields the message.
     let mut one = core::Conversation::new();
-    context_window_formats::push_json(&mut one, json, form).map_err(|error| placed(&error).to_string())?;
+    context_window_formats::push_json(&mut one, json, form).map_err(|error| placed_text(&error))?;
     match one.messages() {
         [message] => Ok(message.clone()),
         several => Err(format!("expected one message, found {}", several.len())),

@@ -1,7 +1,7 @@
 """Checks built wheels and source distributions. `bindings/python/wheels --check FILE...` runs it.
 
-A wheel has its licences, metadata, tag and scripts, is at most 12 MB, and works: it is installed into an
-environment that has no Rust, imported, and plans; the console script runs. A wheel for another processor runs
+A wheel has its licences, metadata, tag and scripts, is at most `MAXIMUM_SIZE` bytes, and works: it is installed
+into an environment without Rust, imported, and plans; the console script runs. A wheel for another processor runs
 under qemu with Debian's Python. A wheel for musl is loaded by musl's own loader.
 """
 
@@ -25,7 +25,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-# The vocabularies of two encodings take 9 MB of it, compressed; the goal is 12 MB.
+# In bytes. The compressed vocabularies of two encodings take 9 MB of it. The aim is 12 MB.
 MAXIMUM_SIZE = 24_000_000
 # The C libraries that a wheel may need: every manylinux has these of glibc.
 GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libgcc_s.so.1", "libutil.so.1"}

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def tool() -> Path | None:
     """Returns the path of `plan-inspect` from this checkout, or None if it is not built."""
-    named = os.environ.get("CONTEXT_WINDOW_PLAN_INSPECT")
+    named = os.environ.get("PLAN_INSPECT")
     built = [Path(named)] if named else [ROOT / "target" / kind / "plan-inspect" for kind in ("debug", "release")]
     found = [path for path in built if path.is_file()]
     return max(found, key=lambda path: path.stat().st_mtime) if found else None

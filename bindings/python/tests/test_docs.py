@@ -20,16 +20,20 @@ def programs(page: Path) -> list[str]:
 
 
 def langchain() -> dict[str, Any]:
-    import test_langchain as told
+    import test_langchain
 
-    return {"model": told.Fake(seen=[]), "tools": [told.look]}
+    return {"model": test_langchain.Fake(seen=[]), "tools": [test_langchain.look]}
 
 
 def openai_agents() -> dict[str, Any]:
-    import test_openai_agents as told
+    import test_openai_agents
     from agents import Agent
 
-    return {"agent": Agent("helper", instructions="Be brief.", tools=[told.look], model=told.Answers())}
+    return {
+        "agent": Agent(
+            "helper", instructions="Be brief.", tools=[test_openai_agents.look], model=test_openai_agents.Answers()
+        )
+    }
 
 
 def pydantic_ai() -> dict[str, Any]:
@@ -39,15 +43,15 @@ def pydantic_ai() -> dict[str, Any]:
 
 
 def llama_index() -> dict[str, Any]:
-    import test_llama_index as told
+    import test_llama_index
 
-    return {"model": told.Model().llm, "tools": [told.LOOK]}
+    return {"model": test_llama_index.Model().llm, "tools": [test_llama_index.LOOK]}
 
 
 def haystack() -> dict[str, Any]:
-    import test_haystack as told
+    import test_haystack
 
-    return {"model": told.Model(), "tools": [told.look]}
+    return {"model": test_haystack.Model(), "tools": [test_haystack.look]}
 
 
 def dicts() -> dict[str, Any]:

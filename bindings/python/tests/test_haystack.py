@@ -14,7 +14,7 @@ from context_window.haystack import (
     ContextWindowChatGenerator,
     ContextWindowCompactor,
     ContextWindowTokenCounter,
-    wired,
+    to_wire,
 )
 from haystack import component, default_from_dict, default_to_dict
 from haystack.components.agents import Agent
@@ -91,7 +91,7 @@ class Model:
 
 
 def wire(messages: list[ChatMessage]) -> list[dict[str, Any]]:
-    return [one for message in messages for one in wired(message)]
+    return [one for message in messages for one in to_wire(message)]
 
 
 def check(model: Model, budget: int, fewest: int) -> None:
@@ -112,7 +112,7 @@ async def test_an_agent_of_60_turns_with_a_tool(asynchronous: bool, usage: bool)
     for turn in range(60):
         before = [(one, copy.deepcopy(one)) for one in history]
         if turn == 59 and tool() is not None:
-            log = generator._histories.of(history).log
+            log = generator._histories.get_or_create(history).log
             model.last = lambda: same_as_rust(
                 MANAGER, log, cast(Plan, generator.plan), tools=WIRE, prompt_budget=BUDGET
             )
@@ -218,12 +218,14 @@ def test_edited_and_rewound_histories_two_conversations_and_another_system_text(
     one[-1] = ChatMessage.from_user("Another question?")
     generator.run([system, *one])
     assert model.seen[-1][-1] is one[-1] and model.seen[-1][-2] is one[-2]
-    head = [ChatMessage.from_system("You are long."), ChatMessage.from_system("It is Monday.")]
+    head = [ChatMessage.from_system("You are long.", {"a": 1}, "rules"), ChatMessage.from_system("It is Monday.")]
     generator.run([*head, *one])
     assert all(sent is given for sent, given in zip(model.seen[-1], head))
     ContextWindowChatGenerator(model, MANAGER, focus="say please").run([*head, *one])
-    told = model.seen[-1][0].text or ""
-    assert told.startswith("You are long.\n\n") and "say please" in told and head[0].text == "You are long."
+    system = model.seen[-1][0]
+    text = system.text or ""
+    assert text.startswith("You are long.\n\n") and "say please" in text and head[0].text == "You are long."
+    assert (system.name, system.meta) == ("rules", {"a": 1})
 
 
 def test_changed_messages_are_copies_and_content_is_valid_on_the_wire() -> None:
@@ -235,17 +237,17 @@ def test_changed_messages_are_copies_and_content_is_valid_on_the_wire() -> None:
     assert [call.id for call in model.seen[-1][1].tool_calls] == ["x", "x#2"] and not model.seen[-1][1].reasonings
     assert cast(Any, model.seen[-1][3].tool_call_result).origin.id == "x#2"
     assert given[1].tool_calls == calls and thought.reasonings
-    assert [one["tool_calls"][0]["function"] for one in wired(thought)] == [{"name": "f", "arguments": '{"a": "é"}'}]
+    assert [one["tool_calls"][0]["function"] for one in to_wire(thought)] == [{"name": "f", "arguments": '{"a": "é"}'}]
     image = ImageContent("iVBORw0KGgowMDAw", mime_type="image/png", validation=False)
     pdf = FileContent("JVBERi0xLjQ=", mime_type="application/pdf", validation=False)
     said = ChatMessage.from_user(content_parts=["a", image, pdf])
-    assert wired(said) == [said.to_openai_dict_format() | {"content": wired(said)[0]["content"]}]
-    assert [part["type"] for part in wired(said)[0]["content"]] == ["text", "image_url", "file"]
+    assert to_wire(said) == [said.to_openai_dict_format() | {"content": to_wire(said)[0]["content"]}]
+    assert [part["type"] for part in to_wire(said)[0]["content"]] == ["text", "image_url", "file"]
     claude, model = Manager("claude-sonnet-4-5"), Model()
     text = {"reasoning_text": {"text": "hm", "signature": "s"}}
     sealed = ReasoningContent("hm", extra={"reasoning_contents": [{"reasoning_content": text}]})
     result = ChatMessage.from_tool([TextContent("seen"), image], ToolCall("f", {}, id="x"))
-    assert wired(ChatMessage.from_assistant("a", reasoning=sealed))[0]["content"][0]["signature"] == "s"
+    assert to_wire(ChatMessage.from_assistant("a", reasoning=sealed))[0]["content"][0]["signature"] == "s"
     live = [said, ChatMessage.from_assistant(tool_calls=[ToolCall("f", {}, id="x")], reasoning=sealed), result]
     ContextWindowChatGenerator(model, claude).run(live)
     assert all(sent is own for sent, own in zip(model.seen[-1], live, strict=True)), "Claude takes all of it"

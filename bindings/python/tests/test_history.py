@@ -13,7 +13,7 @@ from context_window._history import SYSTEM, Histories, History, Turn, manager_of
 Message = dict[str, Any]
 
 
-def wired(message: Message) -> list[dict[str, Any]]:
+def to_wire(message: Message) -> list[dict[str, Any]]:
     return [message]
 
 
@@ -26,11 +26,11 @@ def sent(turn: Turn[Message]) -> list[str]:
 
 
 def histories() -> Histories[Message]:
-    return Histories(Manager("gpt-4o"), wired)
+    return Histories(Manager("gpt-4o"), to_wire)
 
 
 def test_only_new_messages_are_handed_over() -> None:
-    history = History(Manager("gpt-4o"), wired)
+    history = History(Manager("gpt-4o"), to_wire)
     messages = said(*(f"word {at} " * 20 for at in range(2_001)))
     history.plan(messages, prompt_budget=2_000)
     for at in range(20):
@@ -45,7 +45,7 @@ def test_only_new_messages_are_handed_over() -> None:
 def test_any_list_gives_the_plan_of_a_new_history() -> None:
     """Changes a history in random ways. Its plan must equal that of a new history with the same messages."""
     chance, manager = random.Random(7), Manager("gpt-4o")
-    history: History[Message] = History(manager, wired)
+    history: History[Message] = History(manager, to_wire)
     messages = said("a", "b", "c")
     for step in range(120):
         change = chance.randrange(4)
@@ -58,7 +58,7 @@ def test_any_list_gives_the_plan_of_a_new_history() -> None:
             messages = [*messages, {"role": chance.choice(("user", "assistant")), "content": f"more {step} " * 9}]
         system = chance.choice((None, "Be brief.", "Be long."))
         plan = history.plan(messages, system, prompt_budget=150, previous=None)
-        fresh: History[Message] = History(manager, wired)
+        fresh: History[Message] = History(manager, to_wire)
         anew = fresh.plan(messages, system, prompt_budget=150)
         assert plan.messages() == anew.messages(), step
         assert [one.own for one in history.sent(plan)] == [one.own for one in fresh.sent(anew)]
@@ -70,16 +70,16 @@ def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
     """
     all = histories()
     one, two = (said(name * 20, "yes", f"{name} asks", f"{name} is told", "go on") for name in ("first", "second"))
-    all.of(one).sync(one)
-    first = Turn(all.of(one), one, None, {"prompt_budget": 500}, retries=1)
-    second = Turn(all.of(two), two, None, {"prompt_budget": 500})
+    all.get_or_create(one).sync(one)
+    first = Turn(all.get_or_create(one), one, None, {"prompt_budget": 500}, retries=1)
+    second = Turn(all.get_or_create(two), two, None, {"prompt_budget": 500})
     assert sent(first)[0] == "first" * 20 and sent(second)[0] == "second" * 20
     first.shrink(Exception("This model's maximum context length is 10 tokens, however you requested 20 tokens"))
     assert sent(first) == ["first asks", "first is told", "go on"]
     first.commit({"role": "assistant", "content": "one's answer"}, {"prompt_tokens": 3, "completion_tokens": 1})
     second.commit({"role": "assistant", "content": "two's answer"})
     third = Turn(
-        all.of(two),
+        all.get_or_create(two),
         [*two, {"role": "assistant", "content": "two's answer"}, *said("and?")],
         None,
         {"prompt_budget": 500},
@@ -88,7 +88,7 @@ def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
 
 
 def test_other_errors_than_refusals_are_raised() -> None:
-    turn = Turn(histories().of([]), said("a"), None, {}, retries=1)
+    turn = Turn(histories().get_or_create([]), said("a"), None, {}, retries=1)
     with pytest.raises(ValueError, match="other"):
         turn.shrink(ValueError("other"))
     refusal = ValueError("This model's maximum context length is 10 tokens, however you requested 20 tokens")
@@ -98,7 +98,7 @@ def test_other_errors_than_refusals_are_raised() -> None:
 
 
 def test_a_long_system_text_is_counted_and_never_dropped() -> None:
-    history = History(Manager("gpt-4o"), wired)
+    history = History(Manager("gpt-4o"), to_wire)
     system = "rule " * 300
     plan = history.plan(said("a", "b " * 200, "c"), system, prompt_budget=400)
     assert [item.id for item in plan.included][0] == SYSTEM and plan.estimated_tokens_total <= 400
@@ -108,7 +108,7 @@ def test_a_long_system_text_is_counted_and_never_dropped() -> None:
 
 
 def test_results_inside_of_a_message_belong_to_it() -> None:
-    history = History(Manager("claude-haiku-5-5"), wired)
+    history = History(Manager("claude-haiku-5-5"), to_wire)
     messages: list[Message] = [
         {"role": "user", "content": "Look."},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "look", "input": {}}]},
@@ -125,15 +125,15 @@ def test_results_inside_of_a_message_belong_to_it() -> None:
 
 
 def test_the_conversations_used_last_are_kept() -> None:
-    all: Histories[Message] = Histories(Manager("gpt-4o"), wired, most=2)
+    all: Histories[Message] = Histories(Manager("gpt-4o"), to_wire, most=2)
     for name in "abc":
-        all.of(said(name), name).sync(said(name))
-    assert len(all.of(said("b"), "b")) == 1 and len(all.of(said("a"), "a")) == 0
-    assert isinstance(all.of(said("b"), "b").log, Conversation)
+        all.get_or_create(said(name), name).sync(said(name))
+    assert len(all.get_or_create(said("b"), "b")) == 1 and len(all.get_or_create(said("a"), "a")) == 0
+    assert isinstance(all.get_or_create(said("b"), "b").log, Conversation)
 
 
 def test_pinned_notes_survive_an_edit() -> None:
-    history = History(Manager("gpt-4o"), wired)
+    history = History(Manager("gpt-4o"), to_wire)
     history.plan(said("a", "b", "c", "d", "e"))
     history.log.pin("tone", "Rhyme.")
     plan = history.plan(said("a", "b", "c, edited"))
@@ -156,7 +156,7 @@ def test_a_turn_that_fails_halfway_is_not_sent_twice() -> None:
 
 
 def test_the_next_plan_continues_from_the_last() -> None:
-    history = History(Manager("gpt-4o"), wired)
+    history = History(Manager("gpt-4o"), to_wire)
     messages = said(*(f"word {at} " * 20 for at in range(101)))
     first = history.plan(messages, prompt_budget=500, after_last=True)
     later = history.plan([*messages, *said("x", "y")[1:], *said("z")], prompt_budget=600, after_last=True)
@@ -169,7 +169,7 @@ def test_a_model_is_named_or_planned_for() -> None:
 
 
 def test_a_log_of_changed_messages_is_renewed_with_its_pins() -> None:
-    history = History(Manager("gpt-4o"), wired)
+    history = History(Manager("gpt-4o"), to_wire)
     base = said(*(f"text {at}" for at in range(1, 121)))
     history.plan([*said("first"), *base[1:]])
     history.log.pin("tone", "Rhyme.", priority="high", ttl=500)
@@ -188,7 +188,7 @@ def test_a_log_of_changed_messages_is_renewed_with_its_pins() -> None:
     assert len(logs) > 5 and longest <= 5 * 122
     pinned = [json.loads(one)["entry"].get("event") for one in history.log.events()]
     assert {"message_pinned": {"id": "m0", "priority": "normal"}} in pinned
-    fresh: History[Message] = History(history.manager, wired)
+    fresh: History[Message] = History(history.manager, to_wire)
     fresh.log.pin("tone", "Rhyme.", priority="high", ttl=500)
     assert fresh.plan(messages, "Be brief.").messages()[2:] == plan.messages()[2:]
 
@@ -199,14 +199,16 @@ def test_equal_contents_are_one_conversation_without_a_key() -> None:
 
     all: Histories[Message] = Histories(Manager("gpt-4o"), numbered)
     messages = said(*"abcde")
-    first = all.of(messages)
+    first = all.get_or_create(messages)
     first.sync(messages)
     later = [{**one, "made_up": at} for at, one in enumerate([*messages, *said("x", "f")[1:]])]
-    assert all.of(later) is first and first.known(later) == 5
+    assert all.get_or_create(later) is first and first.count_known(later) == 5
     first.sync(later)
-    assert all.of(later, "made up", is_made_up=True) is first and all.of(later, "made up") is first
-    assert all.of(later, "other") is not first
-    named = all.named("pinned")
+    assert (
+        all.get_or_create(later, "made up", is_made_up=True) is first and all.get_or_create(later, "made up") is first
+    )
+    assert all.get_or_create(later, "other") is not first
+    named = all.get_named("pinned")
     named.sync(later)
-    assert all.of(later) is not named and all.of(later, "new", is_made_up=True) is not named
-    assert all.of(later, "pinned") is named
+    assert all.get_or_create(later) is not named and all.get_or_create(later, "new", is_made_up=True) is not named
+    assert all.get_or_create(later, "pinned") is named

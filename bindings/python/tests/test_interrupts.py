@@ -1,4 +1,4 @@
-"""Ctrl-C during long calls: the answer comes at once, and nothing is left half written."""
+"""Ctrl-C during long calls: they end at once, and no conversation is left half written."""
 
 from __future__ import annotations
 
@@ -68,43 +68,40 @@ CALLS = {
 }
 
 
+def send_signal_during_call(lines: list[str], number: signal.Signals, delay: float) -> tuple[list[bytes], float]:
+    """Runs a program, and sends it a signal `delay` seconds after its call began. Returns the words that it
+    printed, and the time of the signal.
+    """
+    command = [sys.executable, "-c", "\n".join([SETUP, *lines])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+        assert ran.stdout is not None and ran.stdout.readline() == b"ready\n"
+        time.sleep(delay)
+        sent = time.time()
+        ran.send_signal(number)
+        out, errors = ran.communicate(timeout=120)
+    assert ran.returncode == 0, errors.decode()[-2000:]
+    return out.split(), sent
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_ctrl_c_ends_a_long_call(name: str) -> None:
     setup, call, after = CALLS[name]
     if "pyarrow" in setup:
         pytest.importorskip("pyarrow")
-    program = "\n".join([SETUP, setup, AROUND.replace("CALL", call), after])
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
-        assert ran.stdout is not None and ran.stdout.readline() == b"ready\n"
-        # The call is under way, and takes seconds.
-        time.sleep(0.3)
-        sent = time.time()
-        ran.send_signal(signal.SIGINT)
-        out, errors = ran.communicate(timeout=120)
-    assert ran.returncode == 0, errors.decode()[-2000:]
-    outcome, at = out.split()
+    # The call takes seconds.
+    (outcome, at), sent = send_signal_during_call([setup, AROUND.replace("CALL", call), after], signal.SIGINT, 0.3)
     assert outcome == b"interrupted"
     assert float(at) - sent < ANSWER
 
 
 def test_other_handlers_of_signals_run_and_the_call_goes_on() -> None:
-    program = "\n".join(
-        [
-            SETUP,
-            "import signal; seen = []; signal.signal(signal.SIGUSR1, lambda *given: seen.append(time.time()))",
-            "whole = text(1_500_000)",
-            AROUND.replace("CALL", "n = cw.count(whole); assert n > 1_000_000"),
-            "assert len(seen) == 1; print(seen[0])",
-        ]
-    )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
-        assert ran.stdout is not None and ran.stdout.readline() == b"ready\n"
-        time.sleep(0.1)
-        sent = time.time()
-        ran.send_signal(signal.SIGUSR1)
-        out, errors = ran.communicate(timeout=120)
-    assert ran.returncode == 0, errors.decode()[-2000:]
-    outcome, _, handled = out.split()
+    lines = [
+        "import signal; seen = []; signal.signal(signal.SIGUSR1, lambda *given: seen.append(time.time()))",
+        "whole = text(1_500_000)",
+        AROUND.replace("CALL", "n = cw.count(whole); assert n > 1_000_000"),
+        "assert len(seen) == 1; print(seen[0])",
+    ]
+    (outcome, _, handled), sent = send_signal_during_call(lines, signal.SIGUSR1, 0.1)
     assert outcome == b"ended" and float(handled) - sent < ANSWER
 
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("langchain")
 from context_window import ContextWindowWarning, Manager, PromptTooLargeError, _wire
-from context_window._langchain_messages import same
+from context_window._langchain_messages import is_same_message
 from context_window.langchain import (
     ContextWindowCompressor,
     ContextWindowMiddleware,
@@ -239,8 +239,8 @@ def test_documents_are_compressed_whole() -> None:
     documents = [Document("word " * 50, id=f"d{at}", metadata={"score": at / 10}) for at in range(10)]
     kept = ContextWindowCompressor(manager="gpt-4o", budget=200).compress_documents(documents, "What?")
     assert 1 <= len(kept) <= 3 and kept[0] is documents[9]
-    same = [Document(f"text {at}", metadata={}) for at in range(3)]
-    assert list(ContextWindowCompressor(manager="gpt-4o", budget=500).compress_documents(same, "What?")) == same
+    unscored = [Document(f"text {at}", metadata={}) for at in range(3)]
+    assert list(ContextWindowCompressor(manager="gpt-4o", budget=500).compress_documents(unscored, "What?")) == unscored
 
 
 def test_media_of_langchain_are_counted_as_media() -> None:
@@ -275,12 +275,12 @@ async def test_a_summary_that_fails_is_warned_of_and_not_requested_again_at_once
     )
     agent = create_agent(model, [look], middleware=[middleware])
     history: list[AnyMessage] = []
-    with pytest.warns(ContextWindowWarning, match="no summary: .*is requested after 16 requests") as told:
+    with pytest.warns(ContextWindowWarning, match="no summary: .*is requested after 16 requests") as warned:
         for turn in range(40):
             given: Any = {"messages": [*history, HumanMessage(f"Question {turn}?")]}
             history = (await agent.ainvoke(given) if kind == "async" else agent.invoke(given))["messages"]
     assert len(history) == 200 and len(model.seen) == 80
-    assert 4 <= len(asked) == len([one for one in told if one.category is ContextWindowWarning]) <= 7
+    assert 4 <= len(asked) == len([one for one in warned if one.category is ContextWindowWarning]) <= 7
 
 
 async def test_documents_and_summaries_may_be_asynchronous() -> None:
@@ -377,6 +377,16 @@ def test_a_conversation_with_pins_is_continued_by_its_key_alone() -> None:
     assert "Rhyme." in str(model.seen[-1])
 
 
+def test_blocks_of_a_system_message_are_kept_with_notes() -> None:
+    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", prompt_budget=BUDGET)
+    blocks: list[Any] = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
+    agent = create_agent(model, [], middleware=[middleware], system_prompt=SystemMessage(blocks, name="rules"))
+    middleware.conversation("one").pin("tone", "Rhyme.")
+    agent.invoke({"messages": [HumanMessage("Hello?")]}, {"configurable": {"thread_id": "one"}})
+    system = model.seen[-1][0]
+    assert system.content == [*blocks, {"type": "text", "text": "Rhyme."}] and system.name == "rules"
+
+
 def test_an_early_message_that_changes_is_kept_in_few_versions() -> None:
     model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", prompt_budget=BUDGET)
     agent = create_agent(model, [], middleware=[middleware])
@@ -427,9 +437,9 @@ def test_trim_messages_never_returns_more_than_its_budget(include_system: bool, 
 def test_trim_messages_that_do_not_fit_are_warned_of_or_raised() -> None:
     messages = [SystemMessage("Be brief."), HumanMessage("word " * 5_000)]
     settings: Any = {"max_tokens": 100, "token_counter": "gpt-4o"}
-    with pytest.warns(ContextWindowWarning, match=r"need 5,0\d\d tokens.* is 100. The system message alone") as told:
+    with pytest.warns(ContextWindowWarning, match=r"need 5,0\d\d tokens.* is 100. The system message alone") as warned:
         assert trim_messages(messages, include_system=True, **settings) == messages[:1]
-    assert told[0].filename == __file__
+    assert warned[0].filename == __file__
     assert trim_messages.plan is not None and trim_messages.plan.overflow
     with pytest.warns(ContextWindowWarning, match="An empty list is returned"):
         assert trim_messages(messages, **settings) == []
@@ -512,13 +522,15 @@ def test_requests_are_valid_for_anthropic_too() -> None:
 def test_contents_are_compared_without_ids_and_shapes_of_text() -> None:
     calls: Any = [{"id": "c1", "name": "look", "args": {"what": "a"}}]
     parts = AIMessage([{"type": "text", "text": "Yes, "}, {"type": "text", "text": "sure."}], id="x")
-    assert same(parts, AIMessage("Yes, sure.", id="y", response_metadata={"model": "z"}))
-    assert not same(parts, AIMessage("No.")) and not same(parts, HumanMessage("Yes, sure."))
-    assert not same(AIMessage("", tool_calls=calls), AIMessage(""))
-    assert not same(ToolMessage("a", tool_call_id="1"), ToolMessage("a", tool_call_id="2"))
+    assert is_same_message(parts, AIMessage("Yes, sure.", id="y", response_metadata={"model": "z"}))
+    assert not is_same_message(parts, AIMessage("No.")) and not is_same_message(parts, HumanMessage("Yes, sure."))
+    assert not is_same_message(AIMessage("", tool_calls=calls), AIMessage(""))
+    assert not is_same_message(ToolMessage("a", tool_call_id="1"), ToolMessage("a", tool_call_id="2"))
     picture = {"type": "image_url", "image_url": {"url": "https://a"}}
-    assert not same(HumanMessage([picture]), HumanMessage("")) and same(
+    assert not is_same_message(HumanMessage([picture]), HumanMessage("")) and is_same_message(
         HumanMessage([picture]), HumanMessage([picture])
     )
     thought = AIMessage("a", additional_kwargs={"reasoning_content": "b"})
-    assert not same(thought, AIMessage("a")) and same(thought, thought.model_copy(update={"id": "c"}))
+    assert not is_same_message(thought, AIMessage("a")) and is_same_message(
+        thought, thought.model_copy(update={"id": "c"})
+    )

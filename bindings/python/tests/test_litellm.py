@@ -19,7 +19,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 litellm: Any = pytest.importorskip("litellm")
 
 from context_window import ContextWindowWarning, InputError, Manager, PromptTooLargeError  # noqa: E402
-from context_window.litellm import ContextWindowHook, hook, owned, trim_messages  # noqa: E402
+from context_window.litellm import ContextWindowHook, encode_messages, hook, trim_messages  # noqa: E402
 from litellm.integrations.custom_logger import CustomLogger  # noqa: E402
 
 BUDGET = 900
@@ -104,7 +104,11 @@ def check_sent(fake: Fake) -> None:
 
 
 def rust_agrees(made: Any, messages: list[Any]) -> None:
-    log = made._models.of(MODEL).of(owned(messages, {"prompt_budget": BUDGET, "tools": [TOOL]})).log
+    log = (
+        made._models.get_or_create(MODEL)
+        .get_or_create(encode_messages(messages, {"prompt_budget": BUDGET, "tools": [TOOL]}))
+        .log
+    )
     same_as_rust(Manager(MODEL), log, made.plan, prompt_budget=BUDGET, tools=[TOOL])
 
 

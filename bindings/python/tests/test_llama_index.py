@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("llama_index.core")
 from context_window import Manager, Plan
-from context_window._llama_index_messages import wired
+from context_window._llama_index_messages import to_wire
 from context_window.llama_index import ContextWindowLLM, ContextWindowMemory, ContextWindowPostprocessor
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms import types as li
@@ -24,6 +24,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import FunctionTool
 from support import same_as_rust, tool, valid_openai
 
+# LlamaIndex's workflows read every attribute of an agent with `inspect`, four deprecated ones included, in each run.
+pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning:inspect")
 BUDGET = 1_500
 MANAGER = Manager("gpt-4o")
 REFUSED = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
@@ -69,7 +71,7 @@ def newest(planned: ContextWindowLLM | ContextWindowMemory) -> Any:
 
 
 def wire(messages: list[ChatMessage]) -> list[dict[str, Any]]:
-    return [one for message in messages for one in wired(message)]
+    return [one for message in messages for one in to_wire(message)]
 
 
 def check(model: Model, history: list[ChatMessage], fewest: int, tools: Any = TOOLS) -> None:
@@ -297,12 +299,12 @@ def test_blocks_on_the_wire() -> None:
     pdf = li.DocumentBlock(data=b"%PDF-1.4", title="t", document_mimetype="application/pdf")
     cited = li.CitableBlock(title="c", source="s", content=[TextBlock(text="cited")])
     said = ChatMessage(role="user", blocks=[TextBlock(text="a"), image, pdf, cited])
-    kinds = [part["type"] for part in wired(said)[0]["content"]]
+    kinds = [part["type"] for part in to_wire(said)[0]["content"]]
     assert kinds == ["text", "image_url", "file", "text"]
-    assert wired(said, "anthropic")[0]["content"][2]["type"] == "document"
+    assert to_wire(said, "anthropic")[0]["content"][2]["type"] == "document"
     assert ContextWindowMemory.from_defaults([said], manager="claude-sonnet-4-5").get()[0] is said
     sealed = ThinkingBlock(content="hm", additional_information={"signature": "s"})
-    assert wired(ChatMessage(role="assistant", blocks=[sealed]))[0]["content"][0]["signature"] == "s"
+    assert to_wire(ChatMessage(role="assistant", blocks=[sealed]))[0]["content"][0]["signature"] == "s"
     call = ToolCallBlock(tool_call_id="z", tool_name="look", tool_kwargs={})
     result = ChatMessage(role="tool", blocks=[said.blocks[0], image], additional_kwargs={"tool_call_id": "z"})
     given, model = [ChatMessage("q"), ChatMessage(role="assistant", blocks=[sealed, call]), result], Model()
@@ -312,7 +314,7 @@ def test_blocks_on_the_wire() -> None:
     sent = model.seen[-1][-1].blocks
     assert sent[0] is said.blocks[0] and isinstance(sent[1], TextBlock), "gpt-4o takes no image in a result"
     selection = {"tool_id": "i", "tool_name": "f", "tool_kwargs": {"a": "é"}}
-    called = wired(ChatMessage(role="assistant", additional_kwargs={"tool_calls": [selection]}))[0]["tool_calls"]
+    called = to_wire(ChatMessage(role="assistant", additional_kwargs={"tool_calls": [selection]}))[0]["tool_calls"]
     assert called == [{"id": "i", "type": "function", "function": {"name": "f", "arguments": '{"a": "é"}'}}]
 
 

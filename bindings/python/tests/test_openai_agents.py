@@ -15,7 +15,7 @@ from agents.models.chatcmpl_converter import Converter
 from agents.models.interface import Model
 from agents.run_config import CallModelData, ModelInputData
 from context_window import Conversation, Manager, Store
-from context_window.openai_agents import ContextWindowFilter, StoreSession, _tools, _wired, grouped
+from context_window.openai_agents import ContextWindowFilter, StoreSession, _to_wire, _tools, group_items
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
 from support import same_as_rust, valid_openai
 
@@ -94,7 +94,9 @@ def test_an_agent_of_sixty_turns(tmp_path: Path, sync: bool) -> None:
     kept = asyncio.run(session.get_items())
     assert [one["content"] for one in kept if one.get("role") == "user"] == [f"Question {n}?" for n in range(60)]
     assert len(kept) == 60 * 7 and len(model.seen[-1][1]) < 100
-    assert len(planned._histories.of(grouped(kept)).log) == 60 * 5 - 1 and len(planned._histories._all) == 1
+    assert (
+        len(planned._histories.get_or_create(group_items(kept)).log) == 60 * 5 - 1 and len(planned._histories._all) == 1
+    )
 
 
 async def test_the_plan_is_that_of_rust() -> None:
@@ -104,7 +106,7 @@ async def test_the_plan_is_that_of_rust() -> None:
     request = {"prompt_budget": BUDGET, "tools": _tools(Agent("a", tools=[look])), "previous": planned.plan.anchor()}
     await sent(planned, items)
     assert planned.plan.excluded and planned.plan.repeated
-    same_as_rust(MANAGER, planned._histories.of(grouped(items)).log, planned.plan, **request)
+    same_as_rust(MANAGER, planned._histories.get_or_create(group_items(items)).log, planned.plan, **request)
 
 
 async def test_a_history_that_changed() -> None:
@@ -172,12 +174,22 @@ def test_a_group_is_one_message() -> None:
         kinds.append({"type": f"{tool}_call_output", "call_id": "c", "output": "x"})
     chance = random.Random(7)
     for _ in range(300):
-        groups = grouped(chance.choices(kinds, k=8))
+        groups = group_items(chance.choices(kinds, k=8))
         alone, together = Conversation(), Conversation()
         for group in groups:
-            assert len(alone.push(_wired(group), "openai_responses")) == 1
-        together.push([item for group in groups for item in _wired(group)], "openai_responses")
+            assert len(alone.push(_to_wire(group), "openai_responses")) == 1
+        together.push([item for group in groups for item in _to_wire(group)], "openai_responses")
         assert alone == together
+
+
+async def test_repeated_call_ids_stay_with_their_results() -> None:
+    call, result = conversation(1)[2:4]
+    approval = {"type": "mcp_approval_request", "id": "m", "name": "x", "arguments": "{}", "server_label": "s"}
+    answer = {"type": "mcp_approval_response", "approval_request_id": "m", "approve": True}
+    items: list[Any] = [{"role": "user", "content": "q"}, approval, call, call, answer, result, result]
+    made: list[Any] = (await sent(ContextWindowFilter(MANAGER), items)).input
+    assert made[1] is approval and made[4] is answer
+    assert [one["call_id"] for one in made if "call_id" in one] == ["c0", "c0#2", "c0", "c0#2"]
 
 
 async def test_a_session_gives_back_what_was_added(tmp_path: Path) -> None:

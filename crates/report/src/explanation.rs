@@ -63,7 +63,7 @@ impl Explained<'_> {
             (None, _) => [String::new(), newest],
         };
         let mut lines = vec![
-            ("answered for", if it.first_id.is_some() { answered } else { String::new() }),
+            ("applies to", if it.first_id.is_some() { answered } else { String::new() }),
             ("prompt budget", format!("{}{costs}", grouped(it.prompt_budget))),
             ("blocked by", names(&it.displaced_by)),
         ];

@@ -271,7 +271,7 @@ impl Text<'_> {
         for section in plan.sections.iter().filter(|section| section.used > section.budget) {
             let more = grouped(section.used - section.budget);
             let name = section_name(section.section);
-            let text = format!("{name} uses {more} more than its budget: unused by others");
+            let text = format!("{name}: {more} tokens above its budget, unused by others");
             writeln!(f, "{}", self.page.yellow(&text))?;
         }
         let gap = share + budget + 6 + used;
@@ -307,12 +307,18 @@ impl Text<'_> {
         let title = format!("in the prompt, in order: {}", items.len());
         let wide = self.page.columns() >= WITH_TEXTS;
         let words = Rows::new(self.plan);
-        let rows = items.iter().map(|item| {
-            let row = words.row(Decision::Included(item));
+        let rows: Vec<_> = items.iter().map(|item| words.row(Decision::Included(item))).collect();
+        // A single long reason does not take the columns of the texts.
+        let reasons = rows.iter().map(|row| row.why.chars().count()).filter(|reason| *reason <= 40).max();
+        let reasons = reasons.unwrap_or_default();
+        let rows = rows.into_iter().zip(items).map(|(row, item)| {
             // A wide page shows the text of the item after the reason.
             let text = if wide { first_line(item) } else { String::new() };
-            let why =
-                if text.is_empty() { row.why } else { format!("{:<24}  {}", row.why, printable(&text)) };
+            let why = if text.is_empty() {
+                row.why
+            } else {
+                format!("{:<reasons$}  {}", row.why, printable(&text))
+            };
             [row.tokens, row.id, why]
         });
         self.page.rows(f, &title, self.rows, rows.collect())

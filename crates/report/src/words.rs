@@ -63,7 +63,7 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     // All kinds are rounded together, so that the figure equals that of the table of kinds.
     let of_kind = percentages_of(&parts, composition.total).first().copied().unwrap_or_default();
     let item = composition.largest.first()?;
-    let name = format!("{} {}", short(item.id.as_str()), item_description(item));
+    let name = format!("{} ({})", short(item.id.as_str()), item_description(item));
     let largest = format!(
         "the largest item is {name}: {} tokens, {}",
         grouped(item.tokens.tokens),

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::session_store::{MAX_TRIES, SessionStore, check_id, conflict};
 use context_window::{
     Conversation, ItemId, Message, Part, Role, WireFormat,
-    conversation::{Entry, Event},
+    conversation::{Compaction, CompactionKind, Event, HistoryRow},
     events::LogEvent,
 };
 use serde::{Deserialize, de::IgnoredAny};
@@ -84,12 +84,18 @@ fn opening(kind: &str) -> String {
 /// Returns the item in a part of an unknown type, if it is an item of type `kind`. `opening` is the beginning
 /// of such a part.
 fn item_of(part: &str, kind: &str, opening: &str) -> Option<String> {
-    // The item is a piece of the text, so it is not parsed.
     if let Some(item) = part.strip_prefix(opening) {
-        return item.strip_suffix('}').map(str::to_owned);
+        let item = item.strip_suffix('}')?;
+        // A part of another writer may have further keys, and is not an item then.
+        return serde_json::from_str::<IgnoredAny>(item).is_ok().then(|| item.to_owned());
     }
     let held: HeldItem<'_> = serde_json::from_str(part).ok()?;
     (held.r#type == kind).then_some(held.json)
+}
+
+/// Checks if a compaction archives all messages before it.
+fn archives_everything(record: &Compaction) -> bool {
+    record.kind == CompactionKind::Fresh && record.from.is_none() && record.first_active.is_none()
 }
 
 /// Returns the items of type `kind` in a message.
@@ -138,7 +144,12 @@ impl Backward<'_> {
         match entry.kind() {
             // The message was not removed when the log was rewound, so no event in between reaches behind it.
             "rewound" | "compacted" if self.until.is_some() => ControlFlow::Continue(()),
-            "compacted" => ControlFlow::Break(Turn::Done),
+            "compacted" => {
+                let Some(Event::Compacted(record)) = entry.event() else {
+                    return ControlFlow::Break(Turn::Whole);
+                };
+                ControlFlow::Break(if archives_everything(&record) { Turn::Done } else { Turn::Whole })
+            }
             "compaction_undone" | "message" => ControlFlow::Break(Turn::Whole),
             "rewound" => {
                 let Some(Event::Rewound { before }) = entry.event() else {
@@ -223,8 +234,9 @@ impl SessionStore {
         Ok(live.into_iter().rev().map(|item| item.json).collect())
     }
 
-    /// Removes the newest item of this type and returns it. Returns `None` if there is none. The item is
-    /// archived, not deleted.
+    /// Removes the newest item of this type and returns it. Returns `None` if there is none. The session is
+    /// rewound to before the item's message, so later messages and items of other types are removed too. They
+    /// are archived, not deleted.
     ///
     /// # Errors
     ///
@@ -326,24 +338,13 @@ impl SessionStore {
     /// Returns the items that were not removed, newest first, from all entries of a session.
     fn live_items_of_whole(&mut self, id: &str, kind: &str) -> Result<(Vec<LiveItem>, KnownState), Error> {
         let (log, known) = self.load_known(id)?;
-        let mut live: Vec<(u32, LiveItem)> = Vec::new();
-        let mut position = 0;
-        for entry in log.entries() {
-            match entry {
-                Entry::Message(message) => {
-                    let id = log.message_id(position);
-                    let items = items_of(message, kind).map(|json| LiveItem { id: id.clone(), json });
-                    live.extend(items.map(|item| (position, item)));
-                    position += 1;
-                }
-                Entry::Event(Event::Rewound { before }) => {
-                    let first = log.position_of(before).unwrap_or_default();
-                    live.retain(|(position, _)| *position < first);
-                }
-                Entry::Event(Event::Compacted(_)) => live.clear(),
-                Entry::Event(_) => {}
+        let mut live: Vec<LiveItem> = Vec::new();
+        for row in log.history() {
+            if let HistoryRow::Message { id, message, is_archived: false, .. } = row {
+                live.extend(items_of(message, kind).map(|json| LiveItem { id: id.clone(), json }));
             }
         }
-        Ok((live.into_iter().rev().map(|(_, item)| item).collect(), known))
+        live.reverse();
+        Ok((live, known))
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Damage {
 }
 
 /// The advice for a damaged line that makes the rest of the log unusable.
-const CUT: &str = "; restore it from a copy, or cut it off before this line with `plan-inspect repair FILE`, which keeps a copy of the removed lines";
+const CUT: &str = "; restore it from a copy, or cut it off before this line with `plan-inspect repair FILE --cut`, which keeps a copy of the removed lines";
 
 /// The advice for a damaged first line that is followed by intact records.
 const WRITE_AGAIN: &str = "; restore it from a copy, or restore this line, which is the same in every log, with `plan-inspect repair FILE --cut`";

@@ -38,17 +38,17 @@ pub struct Args {
 }
 
 const ENVIRONMENT: &str = "\
-Who answers, without --model: the first of these whose variable is set, otherwise the offline answerer, which quotes the best \
-passages and asks nobody.
+Without --model, the first provider with a set variable answers; otherwise the offline answerer, which quotes the best \
+passages and sends nothing.
 
-  RAG_CHAT_URL       any server that speaks as OpenAI does, such as http://localhost:8000/v1
-                     (RAG_CHAT_MODEL: its model; RAG_CHAT_KEY: its key where it wants one)
+  RAG_CHAT_URL       any server with the API of OpenAI, such as http://localhost:8000/v1
+                     (RAG_CHAT_MODEL: its model; RAG_CHAT_KEY: its key, if it needs one)
   OPENAI_API_KEY     OpenAI, gpt-5.4-mini; OPENAI_BASE_URL another address
   ANTHROPIC_API_KEY  Anthropic, claude-haiku-5-5; ANTHROPIC_BASE_URL another address
   GEMINI_API_KEY     Google, gemini-3.5-flash; GEMINI_BASE_URL another address
 
-RAG_CHAT_MODEL overrules the model of each; RAG_CHAT_EFFORT says how much it is to think (low, medium, high). Ollama is asked by \
-name, --model ollama/llama3.2; OLLAMA_HOST is its address, http://localhost:11434 otherwise. A key is sent to its own provider's \
-address only.
+RAG_CHAT_MODEL overrides the model of each; RAG_CHAT_EFFORT sets the reasoning effort (low, medium, high). You select Ollama \
+by name: --model ollama/llama3.2; OLLAMA_HOST is its address, by default http://localhost:11434. A key is sent only to the \
+address of its own provider.
 
-Ends with 0; with 1 where --ask has no answer or something could not be saved; with 2 where the chat cannot begin.";
+Exits with 0; with 1 if --ask has no answer or something could not be saved; with 2 if the chat cannot start.";

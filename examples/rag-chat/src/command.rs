@@ -3,25 +3,25 @@
 /// Name, arguments and effect of each command.
 pub const COMMANDS: [(&str, &str, &str); 16] = [
     ("pin", "TEXT or ID", "keeps a note, or a message, in every prompt"),
-    ("unpin", "ID", "lets a pin go"),
-    ("ttl", "[ID] TURNS", "how many turns a pin stays; the newest one without an id"),
-    ("drop", "ID", "leaves a document out from now on, or takes it in again; lets a pin go"),
-    ("compact", "", "shows what a compaction would do, and does it after a yes"),
-    ("fresh", "", "goes on without the messages so far; they stay in the history"),
-    ("undo", "[ID]", "takes the newest compaction or fresh start back, or goes back to before a message"),
+    ("unpin", "ID", "removes a pin"),
+    ("ttl", "[ID] TURNS", "sets the number of turns that a pin stays; the newest pin without an id"),
+    ("drop", "ID", "excludes a document from now on, or includes it again; removes a pin"),
+    ("compact", "", "previews a compaction, and applies it if you confirm"),
+    ("fresh", "", "archives all messages so far; they stay in the history"),
+    ("undo", "[ID]", "reverts the newest compaction or fresh start, or removes a message and all later ones"),
     (
         "model",
         "[NAME]",
         "shows or changes the model: offline, offline-4k, gpt-5.4-mini, ollama/NAME, local/NAME",
     ),
-    ("retry", "", "asks the last question again, where it has no reply"),
-    ("explain", "ID", "why an item is in or out, and which budgets would change that"),
-    ("diff", "", "what differs between the last two prompts, and why"),
-    ("cost", "", "tokens and dollars so far, and of the next prompt"),
+    ("retry", "", "asks the last question again, if it has no reply"),
+    ("explain", "ID", "explains why an item is in or out, and which budgets would change that"),
+    ("diff", "", "shows the changes between the last two prompts, with causes"),
+    ("cost", "", "shows tokens and dollars so far, and of the next prompt"),
     ("save", "FILE", "writes the session for plan-inspect"),
-    ("sessions", "[NAME]", "lists the sessions of this folder, or goes to one"),
-    ("help", "", "this list"),
-    ("quit", "", "ends the chat; it goes on from here next time"),
+    ("sessions", "[NAME]", "lists the sessions of this folder, or opens one"),
+    ("help", "", "shows this list"),
+    ("quit", "", "ends the chat; the next run continues it"),
 ];
 
 /// A line of user input.
@@ -51,7 +51,7 @@ pub fn read(line: &str) -> Option<Line> {
             let near = COMMANDS.iter().find(|(known, ..)| known.starts_with(name.get(..1).unwrap_or("?")));
             let near = near.map(|(near, ..)| format!(" Did you mean /{near}?")).unwrap_or_default();
             Line::Unknown(format!(
-                "There is no command /{name}.{near} /help lists them; // begins a question with a slash."
+                "There is no command /{name}.{near} /help lists them; // starts a question with a slash."
             ))
         }
     })
@@ -61,8 +61,8 @@ pub fn read(line: &str) -> Option<Line> {
 pub fn help() -> String {
     let lines =
         COMMANDS.iter().map(|(name, after, does)| format!("{:<22} {does}", format!("/{name} {after}")));
-    let keys = "Tab goes to notices, to the items of the prompt, and back. Among items: arrows, p pins or unpins, x leaves out, / filters, \
-        a i o show all, what is in, what is out, s sorts, r reverses, Enter shows one. PgUp and PgDn scroll. Alt-Enter breaks the \
-        line, and pasted lines stay lines. Ctrl-C stops a reply, Ctrl-D ends.";
+    let keys = "Tab goes to notices, to the items of the prompt, and back. Among items: arrows, p pins or unpins, x excludes, / filters, \
+        a i o show all, included or excluded ones, s sorts, r reverses, Enter shows one. PgUp and PgDn scroll. Alt-Enter breaks \
+        the line, and pasted lines stay lines. Ctrl-C stops a reply, Ctrl-D ends.";
     lines.chain([keys.to_owned()]).collect::<Vec<_>>().join("\n")
 }

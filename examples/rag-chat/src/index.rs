@@ -191,7 +191,7 @@ fn whole(place: &Path) -> Result<tantivy::Index> {
     if let Some(file) = index.validate_checksum()?.iter().min() {
         return Err(anyhow!("{} is damaged", file.display()));
     }
-    ensure!(index.schema() == schema() && contents(&index)?.version == VERSION, "it is of another version");
+    ensure!(index.schema() == schema() && contents(&index)?.version == VERSION, "it has another version");
     Ok(index)
 }
 

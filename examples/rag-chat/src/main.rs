@@ -27,12 +27,12 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode> {
     if args.ask.is_none() && !stdout().is_terminal() {
-        bail!("standard output is no terminal; expected one, or --ask QUESTION for one answer");
+        bail!("standard output is not a terminal; expected one, or --ask QUESTION for one answer");
     }
     let folder = args.folder.canonicalize();
     let folder =
         folder.with_context(|| format!("{}: expected a folder of documents", args.folder.display()))?;
-    ensure!(folder.is_dir(), "{}: this is a file; expected the folder that it is in", folder.display());
+    ensure!(folder.is_dir(), "{}: is a file; expected its folder", folder.display());
     let data = args.data.clone().map_or_else(|| data_of(&folder), Ok)?;
     private::create_folder(&data)
         .with_context(|| format!("{}: expected a folder to write to; see --data", data.display()))?;
@@ -55,7 +55,7 @@ fn run(args: Args) -> Result<ExitCode> {
 /// the folder and a hash of its path.
 fn data_of(folder: &Path) -> Result<PathBuf> {
     let base = dirs::data_local_dir()
-        .context("HOME is not set; --data says where to keep index and conversations")?;
+        .context("HOME is not set; expected --data with a folder for index and conversations")?;
     let name = folder.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
     // FNV-1a gives the same number for the same path, on every machine and in every version.
     let bytes = folder.as_os_str().as_encoded_bytes().iter();

@@ -88,8 +88,8 @@ pub fn choose(name: Option<&str>, environment: &Environment) -> Result<Choice> {
     let Some(access) = ACCESS.iter().find(|access| access.prefix == prefix) else {
         let near = model.near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
         bail!(
-            "{name}: whose model is this?{near} Say openai/{name}, anthropic/{name}, gemini/{name} or ollama/{name}, or local/{name} \
-             with the server's URL in RAG_CHAT_URL; \"offline\" asks nobody"
+            "{name}: the provider is unknown.{near} Expected openai/{name}, anthropic/{name}, gemini/{name} or ollama/{name}, or \
+             local/{name} with the server's URL in RAG_CHAT_URL; \"offline\" sends nothing"
         );
     };
     remote(access, name, environment)
@@ -117,7 +117,7 @@ fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choi
     let url = environment(url_name).unwrap_or_else(|| default_url.into());
     ensure!(
         !url.is_empty(),
-        "{prefix}/{name}: where is the server? Set {url_name}, such as http://localhost:8000/v1"
+        "{prefix}/{name}: the server is unknown; expected its URL in {url_name}, such as http://localhost:8000/v1"
     );
     let scheme = if url.contains("://") { "" } else { "http://" };
     let bare = url.trim_end_matches('/');
@@ -132,7 +132,7 @@ fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choi
     let needs_key = !matches!(prefix, "local" | "ollama");
     ensure!(
         key.is_some() || !needs_key,
-        "{name}: there is no key. Set {key_name}, or take the model \"offline\""
+        "{name}: there is no key. Set {key_name}, or use the model \"offline\""
     );
     let mut model = Model::named(name)?;
     if model.unknown {
@@ -144,8 +144,7 @@ fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choi
         "openai" => model,
         _ => model.with_wire_format(WireFormat::OpenAiChat),
     };
-    let unknown =
-        if model.unknown { "; its window is not known, --context says how large it is" } else { "" };
+    let unknown = if model.unknown { "; its window is unknown, --context sets it" } else { "" };
     let says = format!("{name}, asked at {url}{unknown}");
     let (effort, wire_format) = (environment("RAG_CHAT_EFFORT"), model.wire_format);
     let remote = Remote { model: name.into(), wire_format, url, key, key_name, effort };

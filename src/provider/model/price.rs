@@ -108,7 +108,7 @@ impl Price {
         let days = self.steps.iter().filter_map(|step| step.from.as_deref());
         if let Some(day) = days.into_iter().find(|day| !is_day(day)) {
             let day = short(day);
-            return Some(format!("prices from `{day}` on; expected year, month and day, as 2026-12-01"));
+            return Some(format!("prices from `{day}` on; expected year, month and day, as in 2026-12-01"));
         }
         let always = self.steps.iter().any(|step| step.above.is_none() && step.from.is_none());
         always.then(|| "a step of prices with neither `above` nor `from`; expected one of them".into())

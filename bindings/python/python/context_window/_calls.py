@@ -10,15 +10,15 @@ from typing import Any
 
 async def call_async(function: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a function in a separate thread, and awaits its result if it is awaitable."""
-    given = await asyncio.to_thread(function, *arguments)
-    return await given if inspect.isawaitable(given) else given
+    result = await asyncio.to_thread(function, *arguments)
+    return await result if inspect.isawaitable(result) else result
 
 
 def call_sync(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a function. Raises `TypeError` if its result is awaitable, because nothing can await it here."""
-    given = function(*arguments)
-    if not inspect.isawaitable(given):
-        return given
-    if inspect.iscoroutine(given):
-        given.close()
+    result = function(*arguments)
+    if not inspect.isawaitable(result):
+        return result
+    if inspect.iscoroutine(result):
+        result.close()
     raise TypeError(f"{name}: this function is asynchronous, and the call is not; use the asynchronous call")

@@ -481,40 +481,20 @@ def presets() -> list[str]: ...
 def is_context_overflow(error: object) -> bool: ...
 def is_reasoning_refusal(error: object) -> bool: ...
 def bytes_handed_over() -> int: ...
+
+# `plans` is True by default for `plan_batch`, and False for `replay_batch`.
+class BatchOptions(TypedDict, total=False):
+    model: str | None
+    config: ConfigInput | None
+    plans: bool
+    threads: int
+
 @overload
-def plan_batch(
-    batch: Batch,
-    *,
-    model: str | None = None,
-    config: ConfigInput | None = None,
-    plans: bool = True,
-    threads: int = 1,
-) -> Batch: ...
+def plan_batch(batch: Batch, **options: Unpack[BatchOptions]) -> Batch: ...
 @overload
-def plan_batch(
-    batch: ArrowStream,
-    *,
-    model: str | None = None,
-    config: ConfigInput | None = None,
-    plans: bool = True,
-    threads: int = 1,
-) -> Frame: ...
+def plan_batch(batch: ArrowStream, **options: Unpack[BatchOptions]) -> Frame: ...
 @overload
-def replay_batch(
-    batch: Batch,
-    *,
-    model: str | None = None,
-    config: ConfigInput | None = None,
-    plans: bool = False,
-    threads: int = 1,
-) -> Batch: ...
+def replay_batch(batch: Batch, **options: Unpack[BatchOptions]) -> Batch: ...
 @overload
-def replay_batch(
-    batch: ArrowStream,
-    *,
-    model: str | None = None,
-    config: ConfigInput | None = None,
-    plans: bool = False,
-    threads: int = 1,
-) -> Frame: ...
+def replay_batch(batch: ArrowStream, **options: Unpack[BatchOptions]) -> Frame: ...
 def _run_tool(arguments: list[str]) -> int: ...

@@ -19,7 +19,7 @@ from ._policy import Backoff, Policy, manager_of
 
 T = TypeVar("T")
 
-__all__ = ["SYSTEM", "Histories", "History", "Sent", "Turn", "item_messages", "known_usage", "manager_of"]
+__all__ = ["SYSTEM", "Histories", "History", "SentMessage", "Turn", "item_messages", "known_usage", "manager_of"]
 
 #: The id of the note that contains a framework's system text.
 SYSTEM = "system"
@@ -32,7 +32,7 @@ SMALL = 64
 
 
 @dataclass(frozen=True)
-class Sent(Generic[T]):
+class SentMessage(Generic[T]):
     """A message of a prompt: the planner's item, and the framework's own object if the message comes from
     one.
     """
@@ -46,7 +46,7 @@ class Sent(Generic[T]):
 
 class History(Generic[T]):
     """A conversation. `to_wire` converts one of the framework's objects to a list of messages as dicts,
-    usually a single one. `same` compares the contents of two objects (default: their dicts).
+    usually a single one. `is_same` compares the contents of two objects (default: their dicts).
 
     A changed message and its followers replace the earlier ones, which are archived. A log of more than
     `VERSIONS` conversations of this length is replaced by a new one with the same pins.
@@ -57,7 +57,7 @@ class History(Generic[T]):
         manager: Manager,
         to_wire: Callable[[T], list[dict[str, Any]]],
         wire_format: Any = "openai",
-        same: Callable[[T, T], bool] | None = None,
+        is_same: Callable[[T, T], bool] | None = None,
     ) -> None:
         self.manager = manager
         self.log = Conversation()
@@ -66,7 +66,7 @@ class History(Generic[T]):
         self.summaries = Backoff()
         #: The positions of replies, for plans that depend only on the messages.
         self.replies: list[int] = []
-        self._same = same or self._alike
+        self._is_same = is_same or self._is_same_content
         self._to_wire = to_wire
         self._wire_format = wire_format
         self._seen: list[T] = []
@@ -78,24 +78,26 @@ class History(Generic[T]):
         self._last: Plan | None = None
         self._committed = False
 
-    def known(self, messages: Sequence[T]) -> int:
+    def count_known(self, messages: Sequence[T]) -> int:
         """Returns the number of messages at the beginning that are the same as before."""
         seen = self._seen
         if len(messages) >= len(seen) and all(map(operator.is_, seen, messages)):
             return len(seen)
         for at, (one, other) in enumerate(zip(seen, messages)):
-            if one is not other and not self._same(one, other):
+            if one is not other and not self._is_same(one, other):
                 return at
         return min(len(seen), len(messages))
 
-    def goes_on_with(self, messages: Sequence[T]) -> bool:
+    def is_continued_by(self, messages: Sequence[T]) -> bool:
         """Checks if a list continues this conversation, by the newest message that both have."""
-        last = len(self._seen) - 1
+        # Another thread may plan this conversation meanwhile. It only appends to this list.
+        seen = self._seen
+        last = len(seen) - 1
         if last < 0 or len(messages) <= last:
             return False
-        return self._seen[last] is messages[last] or self._same(self._seen[last], messages[last])
+        return seen[last] is messages[last] or self._is_same(seen[last], messages[last])
 
-    def _alike(self, one: T, other: T) -> bool:
+    def _is_same_content(self, one: T, other: T) -> bool:
         return bool(one == other) or self._to_wire(one) == self._to_wire(other)
 
     def sync(self, messages: Sequence[T], system: str | None = None) -> None:
@@ -103,7 +105,7 @@ class History(Generic[T]):
         them.
         """
         with self.lock:
-            known = self.known(messages)
+            known = self.count_known(messages)
             if known < len(self._seen):
                 if len(self._owners) > VERSIONS * max(len(messages), SMALL):
                     self._renew(messages, known)
@@ -138,25 +140,27 @@ class History(Generic[T]):
             self._last = self.manager.plan(self.log, **request)
             return self._last
 
-    def smaller(self, refused: Plan, **request: Any) -> Plan:
+    def plan_smaller(self, refused: Plan, **request: Any) -> Plan:
         """Plans a smaller prompt, after the provider rejected one as too long."""
         with self.lock:
             self._last = self.manager.plan_after_overflow(self.log, refused, **request)
             return self._last
 
-    def sent(self, plan: Plan) -> list[Sent[T]]:
+    def sent(self, plan: Plan) -> list[SentMessage[T]]:
         """Returns the messages of the prompt in order, each with the framework's object if it comes from
-        one.
+        one. The framework's system text is not among them.
         """
         with self.lock:
-            found: list[Sent[T]] = []
+            found: list[SentMessage[T]] = []
             last = None
             for item in plan.by_item():
+                if item.kind == "note" and item.ids == [SYSTEM]:
+                    continue
                 owner = None if item.position is None else self._owners[item.position]
                 if owner is None:
-                    found.append(Sent(item, None))
+                    found.append(SentMessage(item, None))
                 elif owner != last:
-                    found.append(Sent(item, self._seen[owner]))
+                    found.append(SentMessage(item, self._seen[owner]))
                 last = owner
             return found
 
@@ -165,9 +169,9 @@ class History(Generic[T]):
         with self.lock:
             wire = self._to_wire(reply)
             try:
-                told = known_usage(response) if isinstance(response, dict) and "usage" not in response else response
+                report = known_usage(response) if isinstance(response, dict) and "usage" not in response else response
                 stored = self.log.push_reply(
-                    plan, wire if len(wire) > 1 else wire[0], told, wire_format=self._wire_format
+                    plan, wire if len(wire) > 1 else wire[0], report, wire_format=self._wire_format
                 )
             except InputError:
                 return  # It is several messages: they come with the next request.
@@ -189,7 +193,7 @@ class History(Generic[T]):
         wire = [self._to_wire(one) for one in messages]
         if not wire:
             return
-        if all(len(one) == 1 for one in wire) and not any(map(_may_part, wire)):
+        if all(len(one) == 1 for one in wire) and not any(map(_has_tool_results, wire)):
             ids = self.log.push([one[0] for one in wire], self._wire_format)
             self._owners.extend(range(len(self._seen), len(self._seen) + len(ids)))
             self._seen.extend(messages)
@@ -210,14 +214,14 @@ class History(Generic[T]):
         entry: dict[str, Any] = json.loads(self.log.events(self.log.event_count() - 1)[0])["entry"]
         position = self.log.position(entry["event"]["rewound"]["before"])
         known = known if position is None else self._owners[position]
-        del self._seen[known:], self._ids[known:]
+        self._seen, self._ids = self._seen[:known], self._ids[:known]
         return known
 
     def _renew(self, messages: Sequence[T], known: int) -> None:
         """Replaces the log by a new one with these messages and the pins of the old one. The first `known`
         objects are those of before.
         """
-        notes, pins = _pins(self.log)
+        notes, pins = _read_pins(self.log)
         kept = {id: at for at, id in enumerate(self._ids[:known])}
         self.log, self._last = Conversation(), None
         self._seen, self._ids, self._owners = [], [], []
@@ -232,7 +236,7 @@ class History(Generic[T]):
                 self.log.pin_message(self._ids[kept[name]], priority=priority)
 
 
-def _pins(log: Conversation) -> tuple[list[tuple[int, str]], dict[str, Any]]:
+def _read_pins(log: Conversation) -> tuple[list[tuple[int, str]], dict[str, Any]]:
     """Returns the events of a log's notes, each with the number of messages before it, and the priorities of
     its pinned messages by id.
     """
@@ -242,19 +246,19 @@ def _pins(log: Conversation) -> tuple[list[tuple[int, str]], dict[str, Any]]:
     number = 0
     for line in log.events():
         entry: dict[str, Any] = json.loads(line)["entry"]
-        told: Any
+        value: Any
         if "message" in entry:
             live.append(entry["message"].get("id") or f"m{number}")
             number += 1
             continue
         event: dict[str, Any] = entry["event"] if isinstance(entry["event"], dict) else {entry["event"]: None}
-        kind, told = next(iter(event.items()))
-        if kind == "rewound" and told["before"] in live:
-            del live[live.index(told["before"]) :]
+        kind, value = next(iter(event.items()))
+        if kind == "rewound" and value["before"] in live:
+            del live[live.index(value["before"]) :]
         elif kind == "message_pinned":
-            pins[told["id"]] = told["priority"]
-        elif kind == "unpinned" and told in pins:
-            del pins[told]
+            pins[value["id"]] = value["priority"]
+        elif kind == "unpinned" and value in pins:
+            del pins[value]
         elif kind in ("pinned", "unpinned", "ttl_set"):
             notes.append((len(live), line))
     return notes, pins
@@ -268,7 +272,7 @@ class Turn(Generic[T]):
     """
 
     plan: Plan
-    sent: list[Sent[T]]
+    sent: list[SentMessage[T]]
 
     def __init__(
         self,
@@ -281,18 +285,18 @@ class Turn(Generic[T]):
     ) -> None:
         self.history = history
         self._policy = policy or Policy("send")
-        self._messages, self._system, self._request, self._left = messages, system, request, retries
+        self._messages, self._system, self._request, self._retries_left = messages, system, request, retries
         with history.lock:
-            self._take(history.plan(messages, system, **request))
+            self._set_plan(history.plan(messages, system, **request))
 
     def shrink(self, error: Exception) -> None:
         """Plans a smaller prompt if the error reports an overflow. Raises the error otherwise."""
-        if not self._left or not is_context_overflow(str(error)):
+        if not self._retries_left or not is_context_overflow(str(error)):
             raise error
-        self._left -= 1
+        self._retries_left -= 1
         with self.history.lock:
             self.history.sync(self._messages, self._system)
-            self._take(self.history.smaller(self.plan, **self._request))
+            self._set_plan(self.history.plan_smaller(self.plan, **self._request))
 
     def commit(self, reply: T, response: Any = None) -> None:
         """Stores the reply, with the provider's report."""
@@ -300,7 +304,7 @@ class Turn(Generic[T]):
             self.history.sync(self._messages, self._system)
             self.history.commit(self.plan, reply, response)
 
-    def _take(self, plan: Plan) -> None:
+    def _set_plan(self, plan: Plan) -> None:
         self.plan, self.sent = plan, self.history.sent(plan)
         self._policy.accept(plan)
 
@@ -311,15 +315,15 @@ def item_messages(item: ItemMessage, wire_format: Any = "openai") -> list[dict[s
     return messages
 
 
-def known_usage(told: Any) -> dict[str, Any] | None:
+def known_usage(given: Any) -> dict[str, Any] | None:
     """Returns a usage report that the planner can read, or None."""
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         return None
-    report = cast("dict[str, Any]", told)
+    report = cast("dict[str, Any]", given)
     return report if isinstance(report.get("prompt_tokens", report.get("input_tokens")), int) else None
 
 
-def _may_part(wire: list[dict[str, Any]]) -> bool:
+def _has_tool_results(wire: list[dict[str, Any]]) -> bool:
     """Checks if a message becomes several: a user message may contain tool results."""
     content: Any = wire[0].get("content")
     if not isinstance(content, list):
@@ -344,11 +348,11 @@ class Histories(Generic[T]):
         to_wire: Callable[[T], list[dict[str, Any]]],
         wire_format: Any = "openai",
         most: int = 64,
-        same: Callable[[T, T], bool] | None = None,
+        is_same: Callable[[T, T], bool] | None = None,
     ) -> None:
         self.manager = manager
         self._to_wire = to_wire
-        self._same = same
+        self._is_same = is_same
         self._wire_format = wire_format
         self._most = most
         self._lock = threading.Lock()
@@ -356,9 +360,9 @@ class Histories(Generic[T]):
         self._all: dict[Any, History[T]] = {}
         #: The keys of conversations that may have pins of the application.
         self._named: set[Any] = set()
-        self._made = 0
+        self._unnamed_count = 0
 
-    def of(self, messages: Sequence[T], key: Any = None, *, is_made_up: bool = False) -> History[T]:
+    def get_or_create(self, messages: Sequence[T], key: Any = None, *, is_made_up: bool = False) -> History[T]:
         """Returns the conversation with this key, or the one that the list continues. Creates it if
         necessary.
         """
@@ -368,10 +372,10 @@ class Histories(Generic[T]):
                 name = self._find(messages)
             history = self._all.pop(name, None) if name is not None else None
             if history is None:
-                history = History(self.manager, self._to_wire, self._wire_format, self._same)
+                history = History(self.manager, self._to_wire, self._wire_format, self._is_same)
             if key is None and name is None:
-                self._made += 1
-                name = ("unnamed", self._made)
+                self._unnamed_count += 1
+                name = ("unnamed", self._unnamed_count)
             self._all[key if key is not None else name] = history
             while len(self._all) > self._most:
                 dropped = next(iter(self._all))
@@ -379,15 +383,15 @@ class Histories(Generic[T]):
                 self._named.discard(dropped)
             return history
 
-    def named(self, key: Any) -> History[T]:
+    def get_named(self, key: Any) -> History[T]:
         """Returns the conversation with this key for its pins. Requests without a key never continue it."""
-        history = self.of((), key)
+        history = self.get_or_create((), key)
         self._named.add(key)
         return history
 
     def _find(self, messages: Sequence[T]) -> Any:
         """Returns the key of the conversation that the list continues, or None."""
         for name, history in reversed(self._all.items()):
-            if name not in self._named and history.goes_on_with(messages):
+            if name not in self._named and history.is_continued_by(messages):
                 return name
         return None

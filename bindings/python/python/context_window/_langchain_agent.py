@@ -15,7 +15,7 @@ from langgraph.config import get_config
 from ._calls import call_async, call_sync
 from ._core import CompactionJob, Conversation, Manager
 from ._history import Histories, History, Turn
-from ._langchain_messages import framed, retrieved, same, wired
+from ._langchain_messages import build_prompt, is_same_message, to_document, to_wire
 from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of, output_tool, warn
 
 if TYPE_CHECKING:
@@ -71,36 +71,36 @@ class ContextWindowMiddleware(Planned, AgentMiddleware[Any, Any, Any]):
         self._summarise = summarise
         self._retries = retries
         self._request = request
-        self._histories: Histories[BaseMessage] = Histories(self.manager, wired, most=most, same=same)
+        self._histories: Histories[BaseMessage] = Histories(self.manager, to_wire, most=most, is_same=is_same_message)
         self._tools = _Tools()
 
     def conversation(self, key: Hashable) -> Conversation:
         """Returns the planner's log of a conversation, by the thread's id or the result of `key`. Use it to
         pin notes. Call it again for each pin, because a log may be replaced.
         """
-        return self._histories.named(key).log
+        return self._histories.get_named(key).log
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Sends the planned request instead of the whole history."""
         given = call_sync("documents", self._documents, request) if self._documents is not None else None
-        asked = self._asked(request, given)
-        if (job := self._job(asked)) is not None and self._summarise is not None:
+        parts = self._read_request(request, given)
+        if (job := self._due_summary(parts)) is not None and self._summarise is not None:
             try:
                 summary = call_sync("summarise", self._summarise, job)
             except Exception as error:
-                self._give_up(asked, error)
+                self._postpone_summary(parts, error)
             else:
-                self._apply(asked, job, summary)
-        turn = self._turn(asked)
+                self._apply_summary(parts, job, summary)
+        turn = self._turn(parts)
         while True:
             try:
-                response = handler(_planned(turn, request))
+                response = handler(_override_messages(turn, request))
                 break
             except Exception as error:
                 turn.shrink(error)
-        commit(turn, response)
+        commit_response(turn, response)
         return response
 
     async def awrap_model_call(
@@ -108,43 +108,43 @@ class ContextWindowMiddleware(Planned, AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Sends the planned request like `wrap_model_call`. Plans in a separate thread."""
         given = await call_async(self._documents, request) if self._documents is not None else None
-        asked = await asyncio.to_thread(self._asked, request, given)
-        if self._summarise is not None and (job := await asyncio.to_thread(self._job, asked)) is not None:
+        parts = await asyncio.to_thread(self._read_request, request, given)
+        if self._summarise is not None and (job := await asyncio.to_thread(self._due_summary, parts)) is not None:
             try:
                 summary = await call_async(self._summarise, job)
             except Exception as error:
-                self._give_up(asked, error)
+                self._postpone_summary(parts, error)
             else:
-                await asyncio.to_thread(self._apply, asked, job, summary)
-        turn = await asyncio.to_thread(self._turn, asked)
+                await asyncio.to_thread(self._apply_summary, parts, job, summary)
+        turn = await asyncio.to_thread(self._turn, parts)
         while True:
             try:
-                response = await handler(_planned(turn, request))
+                response = await handler(_override_messages(turn, request))
                 break
             except Exception as error:
                 await asyncio.to_thread(turn.shrink, error)
         # A thread of another task may hold the conversation's lock while it plans.
-        await asyncio.to_thread(commit, turn, response)
+        await asyncio.to_thread(commit_response, turn, response)
         return response
 
-    def _asked(self, request: ModelRequest[Any], documents: Iterable[Any] | None) -> _Asked:
+    def _read_request(self, request: ModelRequest[Any], documents: Iterable[Any] | None) -> _RequestParts:
         extra: dict[str, Any] = dict(self._request)
         if tools := self._tools.wire(request):
             extra["tools"] = tools
         if documents is not None:
-            extra["documents"] = [retrieved(one, at) for at, one in enumerate(documents)]
-        key = self._key(request) if self._key is not None else thread()
+            extra["documents"] = [to_document(one, at) for at, one in enumerate(documents)]
+        key = self._key(request) if self._key is not None else current_thread_id()
         # A server makes up a thread's id for each stateless request.
-        history = self._histories.of(request.messages, key, is_made_up=self._key is None)
+        history = self._histories.get_or_create(request.messages, key, is_made_up=self._key is None)
         system = request.system_message.text if request.system_message is not None else None
         return history, request.messages, system, extra
 
-    def _turn(self, asked: _Asked) -> Turn[BaseMessage]:
-        return Turn(*asked, self._retries, self._policy)
+    def _turn(self, parts: _RequestParts) -> Turn[BaseMessage]:
+        return Turn(*parts, self._retries, self._policy)
 
-    def _job(self, asked: _Asked) -> CompactionJob | None:
+    def _due_summary(self, parts: _RequestParts) -> CompactionJob | None:
         """Returns the due summary, or None if none is due or the last one failed a short time ago."""
-        history, messages, system, extra = asked
+        history, messages, system, extra = parts
         if self._summarise is None:
             return None
         with history.lock:
@@ -153,35 +153,35 @@ class ContextWindowMiddleware(Planned, AgentMiddleware[Any, Any, Any]):
             job = self.manager.compaction_due(history.log, **options)
             return job if job is not None and history.summaries.is_over() else None
 
-    def _apply(self, asked: _Asked, job: CompactionJob, summary: Any) -> None:
+    def _apply_summary(self, parts: _RequestParts, job: CompactionJob, summary: Any) -> None:
         # The lock is not held while the summary is written, because a model may take long. The summary is
         # checked against the log.
-        history = asked[0]
+        history = parts[0]
         try:
             if not isinstance(summary, str):
                 raise TypeError(f"summarise: expected a string, not a {type(summary).__name__}")
             self.manager.apply_summary(history.log, job, summary)
         except Exception as error:
-            self._give_up(asked, error)
+            self._postpone_summary(parts, error)
         else:
             history.summaries.end()
 
-    def _give_up(self, asked: _Asked, error: Exception) -> None:
+    def _postpone_summary(self, parts: _RequestParts, error: Exception) -> None:
         """Warns of a failed summary. Nothing is archived, and the plan goes without."""
-        pause = asked[0].summaries.extend()
+        pause = parts[0].summaries.extend()
         warn(f"no summary: {type(error).__name__}: {error}. The next one is requested after {pause} requests.")
 
 
 #: The conversation of a request, its messages, its system text, and the arguments of its plan.
-_Asked: TypeAlias = tuple[History[BaseMessage], Sequence[BaseMessage], str | None, dict[str, Any]]
+_RequestParts: TypeAlias = tuple[History[BaseMessage], Sequence[BaseMessage], str | None, dict[str, Any]]
 
 
-def _planned(turn: Turn[BaseMessage], request: ModelRequest[Any]) -> ModelRequest[Any]:
-    system, messages = framed(turn.sent, request.system_message)
+def _override_messages(turn: Turn[BaseMessage], request: ModelRequest[Any]) -> ModelRequest[Any]:
+    system, messages = build_prompt(turn.sent, request.system_message)
     return request.override(messages=cast("list[AnyMessage]", messages), system_message=system)
 
 
-def thread() -> Hashable:
+def current_thread_id() -> Hashable:
     """Returns the id of the thread that the agent runs in, or None outside of a run."""
     try:
         return cast("Hashable", get_config().get("configurable", {}).get("thread_id"))
@@ -189,7 +189,7 @@ def thread() -> Hashable:
         return None
 
 
-def commit(turn: Turn[BaseMessage], response: Any) -> None:
+def commit_response(turn: Turn[BaseMessage], response: Any) -> None:
     """Stores the reply with its plan."""
     answered: Any = getattr(response, "model_response", response)
     messages = [answered] if isinstance(answered, BaseMessage) else answered.result
@@ -201,13 +201,13 @@ def usage(reply: AIMessage) -> dict[str, Any] | None:
     """Returns the billed tokens of a reply in the format of OpenAI, in which cached tokens are part of the
     prompt's tokens.
     """
-    told = reply.usage_metadata
-    if not told:
+    reported = reply.usage_metadata
+    if not reported:
         return None
-    details = told.get("input_token_details") or {}
+    details = reported.get("input_token_details") or {}
     return {
-        "prompt_tokens": told["input_tokens"],
-        "completion_tokens": told["output_tokens"],
+        "prompt_tokens": reported["input_tokens"],
+        "completion_tokens": reported["output_tokens"],
         "prompt_tokens_details": {"cached_tokens": details.get("cache_read") or 0},
     }
 
@@ -226,12 +226,12 @@ class _Tools:
         given, known = [*request.tools, request.response_format], self._given
         if len(given) != len(known) or any(one is not other for one, other in zip(given, known)):
             wire = [one if isinstance(one, dict) else convert_to_openai_tool(one) for one in request.tools]
-            self._wire = wire + _outputs(request.response_format)
+            self._wire = wire + _output_tools(request.response_format)
             self._given = given
         return self._wire
 
 
-def _outputs(strategy: Any) -> list[dict[str, Any]]:
+def _output_tools(strategy: Any) -> list[dict[str, Any]]:
     """Returns the schemas of a structured output as tools. The agent binds them as tools or passes them to the
     provider, which bills both.
     """

@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 
 from ._core import Conversation
 from ._core import Document as Retrieved
-from ._langchain_messages import retrieved
+from ._langchain_messages import to_document
 from ._policy import manager_of
 
 
@@ -33,7 +33,7 @@ class ContextWindowCompressor(BaseDocumentCompressor):
         own: dict[str, Document] = {}
         items: list[Any] = []
         for at, document in enumerate(documents):
-            item = retrieved(document, at)
+            item = to_document(document, at)
             # Two documents with the same id would count as one.
             if item.id in own:
                 item = Retrieved(f"{item.id}#{at}", item.score, item.text, item.source)

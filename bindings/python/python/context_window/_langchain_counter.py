@@ -12,7 +12,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from . import _wire
 from ._core import Conversation, Manager
-from ._langchain_messages import wired
+from ._langchain_messages import to_wire
 from ._policy import manager_of
 
 
@@ -44,7 +44,7 @@ class TokenCounter:
         known = self._counts.get(id(message))
         if known is not None and known[0] is message:
             return known[1]
-        tokens = self.manager.count_messages(wired(message)) - self._base
+        tokens = self.manager.count_messages(to_wire(message)) - self._base
         self._counts[id(message)] = (message, tokens)
         if len(self._counts) > self._kept:
             self._counts.popitem(last=False)

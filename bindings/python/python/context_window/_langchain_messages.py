@@ -10,15 +10,15 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, conve
 
 from . import _wire
 from ._core import Document as Retrieved
-from ._history import SYSTEM, Sent, item_messages
+from ._history import SentMessage, item_messages
 
 
-def wired(message: BaseMessage) -> list[dict[str, Any]]:
+def to_wire(message: BaseMessage) -> list[dict[str, Any]]:
     return [_wire.langchain(message)]
 
 
-def framed(
-    sent: Iterable[Sent[BaseMessage]], system: SystemMessage | None
+def build_prompt(
+    sent: Iterable[SentMessage[BaseMessage]], system: SystemMessage | None
 ) -> tuple[SystemMessage | None, list[BaseMessage]]:
     """Returns the prompt for LangChain: one system message from the system texts at the beginning, and the
     other messages.
@@ -26,22 +26,24 @@ def framed(
     texts: list[str] = []
     messages: list[BaseMessage] = []
     for one in sent:
-        item = one.item
-        if item.kind == "note" and item.ids == [SYSTEM]:
-            continue
-        if one.own is None and item.role == "system" and not messages:
-            texts.append(item.text)
-        elif one.own is None:
-            messages.extend(convert_to_messages(item_messages(item)))
+        if one.own is not None:
+            messages.append(apply_changes(one.own, one))
+        elif one.item.role == "system" and not messages:
+            texts.append(one.item.text)
         else:
-            messages.append(altered(one.own, one))
-    if texts:
-        said = [system.text, *texts] if system is not None else texts
-        system = SystemMessage("\n\n".join(said))
+            messages.extend(convert_to_messages(item_messages(one.item)))
+    if texts and system is None:
+        system = SystemMessage("\n\n".join(texts))
+    elif texts and system is not None:
+        # Blocks may have cache marks and media, so they stay as they are.
+        content = system.content
+        blocks = [{"type": "text", "text": text} for text in texts]
+        added = "\n\n".join([content, *texts]) if isinstance(content, str) else [*content, *blocks]
+        system = system.model_copy(update={"content": added})
     return system, messages
 
 
-def altered(own: BaseMessage, sent: Sent[BaseMessage], *, reasoning: bool = False) -> BaseMessage:
+def apply_changes(own: BaseMessage, sent: SentMessage[BaseMessage], *, reasoning: bool = False) -> BaseMessage:
     """Returns a copy with the planner's changes, or the message itself if nothing changes. With `reasoning`,
     its reasoning stays.
     """
@@ -63,38 +65,38 @@ def altered(own: BaseMessage, sent: Sent[BaseMessage], *, reasoning: bool = Fals
     return own.model_copy(update=update) if update else own
 
 
-def same(one: BaseMessage, other: BaseMessage) -> bool:
+def is_same_message(one: BaseMessage, other: BaseMessage) -> bool:
     """Compares two messages by content. Their ids do not count, because LangGraph makes up new ones for
     messages that a client passes as dicts.
     """
     return (
         one.type == other.type
         and one.name == other.name
-        and (one.content == other.content or _joined(one.content) == _joined(other.content))
+        and (one.content == other.content or _join_text(one.content) == _join_text(other.content))
         and getattr(one, "tool_call_id", None) == getattr(other, "tool_call_id", None)
-        and _called(one) == _called(other)
-        and all(one.additional_kwargs.get(key) == other.additional_kwargs.get(key) for key in _SAID)
+        and _list_calls(one) == _list_calls(other)
+        and all(one.additional_kwargs.get(key) == other.additional_kwargs.get(key) for key in _COMPARED_KWARGS)
     )
 
 
 #: The entries of `additional_kwargs` that the planner reads.
-_SAID = ("reasoning_content", "__openai_role__")
+_COMPARED_KWARGS = ("reasoning_content", "__openai_role__")
 
 
-def _joined(content: Any) -> Any:
+def _join_text(content: Any) -> Any:
     """Returns content of only text blocks as a string, and other content unchanged."""
     if isinstance(content, str) or not all(isinstance(one, str) or one.get("type") == "text" for one in content):
         return content
     return "".join(one if isinstance(one, str) else one["text"] for one in content)
 
 
-def _called(message: BaseMessage) -> list[tuple[Any, ...]]:
+def _list_calls(message: BaseMessage) -> list[tuple[Any, ...]]:
     calls = getattr(message, "tool_calls", None) or []
     invalid = getattr(message, "invalid_tool_calls", None) or []
     return [(one["id"], one["name"], one["args"]) for one in (*calls, *invalid)]
 
 
-def retrieved(document: Any, at: int) -> Any:
+def to_document(document: Any, at: int) -> Any:
     """Converts a LangChain document to one of the planner's. Without a score, its position determines one."""
     if not isinstance(document, Document):
         return document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, overload
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import (
@@ -15,19 +15,19 @@ from langchain_core.messages import (
     SystemMessage,
     convert_to_messages,
 )
-from langchain_core.messages import trim_messages as _theirs
+from langchain_core.messages import trim_messages as _trim_as_langchain
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from ._core import Conversation, Manager, Plan
-from ._history import Histories, Sent, item_messages
+from ._history import Histories, SentMessage, item_messages
 from ._langchain_counter import TokenCounter
-from ._langchain_messages import altered, same, wired
-from ._policy import OnOverflow, Planned, Policy, check_overflow, unknown_option
+from ._langchain_messages import apply_changes, is_same_message, to_wire
+from ._policy import OnOverflow, Planned, Policy, check_overflow, refuse_unknown
 from ._replay import replay
 
 if TYPE_CHECKING:
-    from typing_extensions import Never
+    from typing_extensions import Never, Required, Unpack
 
 Messages: TypeAlias = Iterable[MessageLikeRepresentation] | PromptValue
 Counter: TypeAlias = (
@@ -41,18 +41,19 @@ Counter: TypeAlias = (
 Kinds: TypeAlias = str | type[BaseMessage] | Sequence[str | type[BaseMessage]] | None
 Splitter: TypeAlias = Callable[[str], list[str]] | Any
 
-#: The keyword arguments of `trim_messages`.
-_OPTIONS = (
-    "max_tokens",
-    "token_counter",
-    "strategy",
-    "allow_partial",
-    "end_on",
-    "start_on",
-    "include_system",
-    "text_splitter",
-    "on_overflow",
-)
+
+class TrimOptions(TypedDict, total=False):
+    """The keyword arguments of `trim_messages`."""
+
+    max_tokens: Required[int]
+    token_counter: Required[Counter]
+    strategy: Literal["first", "last"]
+    allow_partial: bool
+    end_on: Kinds
+    start_on: Kinds
+    include_system: bool
+    text_splitter: Splitter
+    on_overflow: OnOverflow
 
 
 class _TrimMessages(Planned):
@@ -81,35 +82,11 @@ class _TrimMessages(Planned):
 
     @overload
     def __call__(
-        self,
-        messages: None = None,
-        *,
-        max_tokens: int,
-        token_counter: Counter,
-        strategy: Literal["first", "last"] = "last",
-        allow_partial: bool = False,
-        end_on: Kinds = None,
-        start_on: Kinds = None,
-        include_system: bool = False,
-        text_splitter: Splitter = None,
-        on_overflow: OnOverflow = "warn",
+        self, messages: None = None, **options: Unpack[TrimOptions]
     ) -> Runnable[Messages, list[BaseMessage]]: ...
 
     @overload
-    def __call__(
-        self,
-        messages: Messages,
-        *,
-        max_tokens: int,
-        token_counter: Counter,
-        strategy: Literal["first", "last"] = "last",
-        allow_partial: bool = False,
-        end_on: Kinds = None,
-        start_on: Kinds = None,
-        include_system: bool = False,
-        text_splitter: Splitter = None,
-        on_overflow: OnOverflow = "warn",
-    ) -> list[BaseMessage]: ...
+    def __call__(self, messages: Messages, **options: Unpack[TrimOptions]) -> list[BaseMessage]: ...
 
     def __call__(
         self,
@@ -126,29 +103,30 @@ class _TrimMessages(Planned):
         on_overflow: OnOverflow = "warn",
         **unknown: Never,
     ) -> Any:
-        for name in unknown:
-            raise TypeError(unknown_option("trim_messages", name, _OPTIONS))
+        refuse_unknown("trim_messages", unknown, (), TrimOptions.__annotations__)
         for name, value in (("max_tokens", max_tokens), ("token_counter", token_counter)):
             if value is None:
                 raise TypeError(f"trim_messages: {name} is missing")
         assert max_tokens is not None
         policy = Policy(check_overflow(on_overflow))
-        counter = _counter(token_counter)
+        counter = _find_counter(token_counter)
         settings: dict[str, Any] = {"end_on": end_on, "start_on": start_on, "include_system": include_system}
         if counter is None or strategy != "last" or allow_partial or text_splitter is not None:
             settings |= {"strategy": strategy, "allow_partial": allow_partial, "text_splitter": text_splitter}
-            theirs = partial(_theirs, max_tokens=max_tokens, token_counter=counter or token_counter, **settings)
-            return theirs() if messages is None else self._passed_on(theirs, messages)
-        trimmed: Callable[[Any], list[BaseMessage]] = partial(
-            self._trimmed, counter=counter, budget=max_tokens, policy=policy, **settings
+            trim_as_langchain = partial(
+                _trim_as_langchain, max_tokens=max_tokens, token_counter=counter or token_counter, **settings
+            )
+            return trim_as_langchain() if messages is None else self._call_langchain(trim_as_langchain, messages)
+        trim: Callable[[Any], list[BaseMessage]] = partial(
+            self._trim, counter=counter, budget=max_tokens, policy=policy, **settings
         )
-        return RunnableLambda(trimmed, name="trim_messages") if messages is None else trimmed(messages)
+        return RunnableLambda(trim, name="trim_messages") if messages is None else trim(messages)
 
-    def _passed_on(self, theirs: Callable[[Any], Any], messages: Any) -> Any:
+    def _call_langchain(self, trim_as_langchain: Callable[[Any], Any], messages: Any) -> Any:
         self._policy.plan = None
-        return theirs(messages)
+        return trim_as_langchain(messages)
 
-    def _trimmed(
+    def _trim(
         self,
         messages: Any,
         counter: TokenCounter,
@@ -160,48 +138,48 @@ class _TrimMessages(Planned):
     ) -> list[BaseMessage]:
         given = messages.to_messages() if hasattr(messages, "to_messages") else messages
         # Objects that are messages already stay the same objects.
-        whole: list[BaseMessage] = convert_to_messages(given)
-        while end_on and whole and not _is_one_of(whole[-1], end_on):
-            whole.pop()
-        if not whole:
+        candidates: list[BaseMessage] = convert_to_messages(given)
+        while end_on and candidates and not _is_one_of(candidates[-1], end_on):
+            candidates.pop()
+        if not candidates:
             return []
-        plan, sent = _planned(counter.manager, whole, budget)
-        if not include_system and not _is_complete(plan, sent, whole):
+        plan, sent = _plan_messages(counter.manager, candidates, budget)
+        if not include_system and not _is_complete(plan, sent, candidates):
             # Without `include_system`, the system messages are dropped first, as the oldest ones.
-            rest = [one for one in whole if not isinstance(one, SystemMessage)]
-            if len(rest) < len(whole):
-                plan, sent = _planned(counter.manager, rest, budget)
+            rest = [one for one in candidates if not isinstance(one, SystemMessage)]
+            if len(rest) < len(candidates):
+                plan, sent = _plan_messages(counter.manager, rest, budget)
         self._policy.plan = plan
-        kept = _from(_messages(sent, reasoning=True), start_on)
+        kept = _drop_before(_to_messages(sent, reasoning=True), start_on)
         if counter(kept) > budget:
             # The counter's provider refuses this reasoning, so the plan did not count it.
-            kept = _from(_messages(sent, reasoning=False), start_on)
+            kept = _drop_before(_to_messages(sent, reasoning=False), start_on)
         needed = max(counter(kept), plan.estimated_tokens_total if plan.overflow else 0)
         if needed > budget:
-            kept = [one for one in whole[:1] if include_system and isinstance(one, SystemMessage)]
+            kept = [one for one in candidates[:1] if include_system and isinstance(one, SystemMessage)]
             kept = kept if counter(kept) <= budget else []
-            told = "The system message alone" if kept else "An empty list"
-            policy.report(needed, budget, f"{told} is returned.", plan)
+            result = "The system message alone" if kept else "An empty list"
+            policy.report(needed, budget, f"{result} is returned.", plan)
         return kept
 
 
-def _is_complete(plan: Plan, sent: list[Sent[BaseMessage]], whole: list[BaseMessage]) -> bool:
+def _is_complete(plan: Plan, sent: list[SentMessage[BaseMessage]], candidates: list[BaseMessage]) -> bool:
     """Checks if every message is in the prompt with its text."""
     own = sum(one.own is not None and "text" not in one.item.changed for one in sent)
-    return plan.overflow is None and own == len(whole)
+    return plan.overflow is None and own == len(candidates)
 
 
-def _messages(sent: list[Sent[BaseMessage]], reasoning: bool) -> list[BaseMessage]:
+def _to_messages(sent: list[SentMessage[BaseMessage]], reasoning: bool) -> list[BaseMessage]:
     kept: list[BaseMessage] = []
     for one in sent:
         if one.own is None:
             kept.extend(convert_to_messages(item_messages(one.item)))
         else:
-            kept.append(altered(one.own, one, reasoning=reasoning))
+            kept.append(apply_changes(one.own, one, reasoning=reasoning))
     return kept
 
 
-def _from(messages: list[BaseMessage], start_on: Kinds) -> list[BaseMessage]:
+def _drop_before(messages: list[BaseMessage], start_on: Kinds) -> list[BaseMessage]:
     """Drops the messages before the first one of these kinds, except system messages."""
     if not start_on:
         return messages
@@ -217,15 +195,15 @@ def _is_one_of(message: BaseMessage, kinds: Kinds) -> bool:
     return any(message.type == kind if isinstance(kind, str) else isinstance(message, kind) for kind in several)
 
 
-#: The maximum number of counters with conversations, and of budgets for each of them. The last used ones are
-#: kept.
-_MOST = 16
+#: The maximum number of counters, and of pairs of a manager and a budget with their conversations. The last
+#: used ones are kept.
+_MAX_ENTRIES = 16
 _counters: dict[Any, TokenCounter] = {}
 _histories: dict[Any, Histories[BaseMessage]] = {}
 _lock = threading.Lock()
 
 
-def _counter(given: Any) -> TokenCounter | None:
+def _find_counter(given: Any) -> TokenCounter | None:
     """Returns the counter for a model's name or a manager, or None for a counter of another package. Raises
     `ValueError` for an unknown name.
     """
@@ -242,26 +220,28 @@ def _counter(given: Any) -> TokenCounter | None:
                     f"Invalid token_counter shortcut '{given}': it names no known model; expected a model's name, "
                     "'approximate', a Manager, or a function"
                 )
-        _keep(_counters, given, found)
+        _store_newest(_counters, given, found)
         return found
 
 
-def _planned(manager: Manager, messages: list[BaseMessage], budget: int) -> tuple[Plan, list[Sent[BaseMessage]]]:
+def _plan_messages(
+    manager: Manager, messages: list[BaseMessage], budget: int
+) -> tuple[Plan, list[SentMessage[BaseMessage]]]:
     if not messages:
         return manager.plan(Conversation(), prompt_budget=budget), []
     with _lock:
         name = (manager, budget)
-        histories = _histories.pop(name, None) or Histories(manager, wired, same=same)
-        _keep(_histories, name, histories)
-    history = histories.of(messages)
+        histories = _histories.pop(name, None) or Histories(manager, to_wire, is_same=is_same_message)
+        _store_newest(_histories, name, histories)
+    history = histories.get_or_create(messages)
     with history.lock:
         plan = replay(history, messages, {"prompt_budget": budget}, lambda one: isinstance(one, AIMessage))
         return plan, history.sent(plan)
 
 
-def _keep(all: dict[Any, Any], name: Any, value: Any) -> None:
+def _store_newest(all: dict[Any, Any], name: Any, value: Any) -> None:
     all[name] = value
-    while len(all) > _MOST:
+    while len(all) > _MAX_ENTRIES:
         del all[next(iter(all))]
 
 

@@ -51,8 +51,8 @@ class ContextWindowLLM(FunctionCallingLLM):
 
     def __init__(self, llm: LLM, manager: Manager | str, **given: Unpack[ModelOptions]) -> None:
         # Prompts and programs read these fields of a model, so they equal those of the inner model.
-        alike = {key: getattr(llm, key) for key in LLM.model_fields}
-        super().__init__(**{**alike, **split_fields(type(self), dict(given)), "llm": llm, "manager": manager})
+        fields = {key: getattr(llm, key) for key in LLM.model_fields}
+        super().__init__(**{**fields, **split_fields(type(self), dict(given)), "llm": llm, "manager": manager})
         self._planner = Planner(self.manager, self.most)
         self._policy = Policy(self.on_overflow)
 
@@ -80,28 +80,28 @@ class ContextWindowLLM(FunctionCallingLLM):
         return self.llm.metadata
 
     def chat(self, messages: Messages, **kwargs: Any) -> ChatResponse:
-        return self._sent(messages, kwargs.get("tools"), lambda planned: self.llm.chat(planned, **kwargs))
+        return self._send(messages, kwargs.get("tools"), lambda planned: self.llm.chat(planned, **kwargs))
 
     async def achat(self, messages: Messages, **kwargs: Any) -> ChatResponse:
-        return await self._asent(messages, kwargs.get("tools"), lambda planned: self.llm.achat(planned, **kwargs))
+        return await self._asend(messages, kwargs.get("tools"), lambda planned: self.llm.achat(planned, **kwargs))
 
     def stream_chat(self, messages: Messages, **kwargs: Any) -> ChatResponseGen:
-        return self._streamed(messages, kwargs.get("tools"), lambda planned: self.llm.stream_chat(planned, **kwargs))
+        return self._stream(messages, kwargs.get("tools"), lambda planned: self.llm.stream_chat(planned, **kwargs))
 
     async def astream_chat(self, messages: Messages, **kwargs: Any) -> ChatResponseAsyncGen:
-        return self._astreamed(messages, kwargs.get("tools"), lambda planned: self.llm.astream_chat(planned, **kwargs))
+        return self._astream(messages, kwargs.get("tools"), lambda planned: self.llm.astream_chat(planned, **kwargs))
 
     def chat_with_tools(self, tools: Sequence[Any], *args: Any, **kwargs: Any) -> ChatResponse:
-        return self._sent(*_asked(self._calling.chat_with_tools, tools, *args, **kwargs))
+        return self._send(*_tool_request(self._calling.chat_with_tools, tools, *args, **kwargs))
 
     async def achat_with_tools(self, tools: Sequence[Any], *args: Any, **kwargs: Any) -> ChatResponse:
-        return await self._asent(*_asked(self._calling.achat_with_tools, tools, *args, **kwargs))
+        return await self._asend(*_tool_request(self._calling.achat_with_tools, tools, *args, **kwargs))
 
     def stream_chat_with_tools(self, tools: Sequence[Any], *args: Any, **kwargs: Any) -> ChatResponseGen:
-        return self._streamed(*_asked(self._calling.stream_chat_with_tools, tools, *args, **kwargs))
+        return self._stream(*_tool_request(self._calling.stream_chat_with_tools, tools, *args, **kwargs))
 
     async def astream_chat_with_tools(self, tools: Sequence[Any], *args: Any, **kwargs: Any) -> ChatResponseAsyncGen:
-        return self._astreamed(*_asked(self._calling.astream_chat_with_tools, tools, *args, **kwargs))
+        return self._astream(*_tool_request(self._calling.astream_chat_with_tools, tools, *args, **kwargs))
 
     def complete(self, prompt: str, *args: Any, **kwargs: Any) -> li.CompletionResponse:
         return self.llm.complete(prompt, *args, **kwargs)
@@ -138,7 +138,7 @@ class ContextWindowLLM(FunctionCallingLLM):
             extra["tools"] = wire
         return PlannedTurn(self._planner, given, extra, self._policy, self.retries)
 
-    def _sent(self, given: Messages, tools: Any, call: Call) -> ChatResponse:
+    def _send(self, given: Messages, tools: Any, call: Call) -> ChatResponse:
         turn = self._turn(given, tools)
         while True:
             try:
@@ -146,9 +146,9 @@ class ContextWindowLLM(FunctionCallingLLM):
             except Exception as error:
                 turn.shrink(error)
             else:
-                return turn.answered(response)
+                return turn.commit_response(response)
 
-    async def _asent(self, given: Messages, tools: Any, call: Call) -> ChatResponse:
+    async def _asend(self, given: Messages, tools: Any, call: Call) -> ChatResponse:
         turn = await asyncio.to_thread(self._turn, given, tools)
         while True:
             try:
@@ -156,9 +156,9 @@ class ContextWindowLLM(FunctionCallingLLM):
             except Exception as error:
                 await asyncio.to_thread(turn.shrink, error)
             else:
-                return await asyncio.to_thread(turn.answered, response)
+                return await asyncio.to_thread(turn.commit_response, response)
 
-    def _streamed(self, given: Messages, tools: Any, call: Call) -> ChatResponseGen:
+    def _stream(self, given: Messages, tools: Any, call: Call) -> ChatResponseGen:
         turn, last = self._turn(given, tools), None
         while last is None:
             try:
@@ -170,9 +170,9 @@ class ContextWindowLLM(FunctionCallingLLM):
                     raise
                 turn.shrink(error)
         if last is not None:
-            turn.answered(last)
+            turn.commit_response(last)
 
-    async def _astreamed(self, given: Messages, tools: Any, call: Call) -> ChatResponseAsyncGen:
+    async def _astream(self, given: Messages, tools: Any, call: Call) -> ChatResponseAsyncGen:
         turn, last = await asyncio.to_thread(self._turn, given, tools), None
         while last is None:
             try:
@@ -184,10 +184,10 @@ class ContextWindowLLM(FunctionCallingLLM):
                     raise
                 await asyncio.to_thread(turn.shrink, error)
         if last is not None:
-            await asyncio.to_thread(turn.answered, last)
+            await asyncio.to_thread(turn.commit_response, last)
 
 
-def _asked(
+def _tool_request(
     call: Any, tools: Sequence[Any], user_msg: Any = None, chat_history: Any = None, *args: Any, **kwargs: Any
 ) -> tuple[list[ChatMessage], Sequence[Any], Call]:
     """Returns the arguments for a request with tools: all messages, the tools, and a function that calls

@@ -102,19 +102,19 @@ class ContextWindowMemory(BaseChatStoreMemory):
         """Returns the messages to send. Reserves `initial_token_count` tokens of the budget for one
         message of the caller.
         """
-        return self._to_send(self.get_all(), initial_token_count)
+        return self._plan_messages(self.get_all(), initial_token_count)
 
     async def aget(self, input: str | None = None, initial_token_count: int = 0, **kwargs: Any) -> list[ChatMessage]:
-        return await asyncio.to_thread(self._to_send, await self.aget_all(), initial_token_count)
+        return await asyncio.to_thread(self._plan_messages, await self.aget_all(), initial_token_count)
 
-    def _to_send(self, messages: list[ChatMessage], taken: int) -> list[ChatMessage]:
+    def _plan_messages(self, messages: list[ChatMessage], reserved: int) -> list[ChatMessage]:
         if not self.planned or not messages:
             return list(messages)
         extra = dict(self.request)
-        if taken:
+        if reserved:
             frame = [self.manager.count_messages(one) for one in ([{"role": "system", "content": "x"}], [])]
             budget = self.manager.plan(Conversation(), **extra).prompt_budget
-            extra["prompt_budget"] = max(1, budget - taken - frame[0] + frame[1])
+            extra["prompt_budget"] = max(1, budget - reserved - frame[0] + frame[1])
         # A copy is planned, because an agent with a state writes that state into the newest message in place.
         newest, read = messages[-1], messages[-1].model_copy(deep=True)
         turn = PlannedTurn(self._planner, [*messages[:-1], read], extra, self._policy, key="memory")

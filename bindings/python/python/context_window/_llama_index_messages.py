@@ -12,7 +12,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from . import _wire
 from ._core import ItemMessage
-from ._history import SYSTEM, Sent, item_messages
+from ._history import SentMessage, item_messages
 
 Messages = Sequence[ChatMessage]
 
@@ -21,24 +21,26 @@ _ROLES = {MessageRole.CHATBOT: "assistant", MessageRole.MODEL: "assistant"}
 _IDS = ("call_id", "id", "tool_id", "toolUseId")
 
 
-def wired(message: ChatMessage, provider: str = "openai_chat") -> list[dict[str, Any]]:
+def to_wire(message: ChatMessage, provider: str = "openai_chat") -> list[dict[str, Any]]:
     """Converts a message of LlamaIndex to dicts for the planner. `provider` is the wire format for
     documents.
     """
-    said = message.additional_kwargs
+    kwargs = message.additional_kwargs
     wire: dict[str, Any] = {"role": _ROLES.get(message.role, message.role.value)}
     if message.role in _SYSTEM:
         return [{**wire, "content": message.content or ""}]
     parts = [part for block in message.blocks for part in _parts(block, provider)]
     wire["content"] = parts[0]["text"] if len(parts) == 1 and "text" in parts[0] else parts or ""
-    thoughts = [_thought(block) for block in message.blocks if _thought(block) and not _signature(block)]
+    thoughts = [
+        _readable_reasoning(block) for block in message.blocks if _readable_reasoning(block) and not _signature(block)
+    ]
     if thoughts:
         wire["reasoning_content"] = "\n\n".join(thoughts)
     if calls := _calls(message):
         wire["tool_calls"] = calls
-    if message.role is MessageRole.TOOL and said.get("tool_call_id"):
-        wire["tool_call_id"] = said["tool_call_id"]
-    return [wire | {key: said[key] for key in ("name", "function_call") if said.get(key)}]
+    if message.role is MessageRole.TOOL and kwargs.get("tool_call_id"):
+        wire["tool_call_id"] = kwargs["tool_call_id"]
+    return [wire | {key: kwargs[key] for key in ("name", "function_call") if kwargs.get(key)}]
 
 
 def _parts(block: Any, provider: str) -> list[dict[str, Any]]:
@@ -49,7 +51,7 @@ def _parts(block: Any, provider: str) -> list[dict[str, Any]]:
         return [{"type": "text", "text": block.text}]
     if isinstance(block, (li.CitableBlock, li.CitationBlock)):
         return [part for inner in block.nested_blocks for part in _parts(inner, provider)]
-    if _thought(block) and _signature(block):
+    if _readable_reasoning(block) and _signature(block):
         return [{"type": "thinking", "thinking": block.content, "signature": _signature(block)}]
     if isinstance(block, li.ImageBlock):
         detail = {"detail": block.detail} if block.detail else {}
@@ -80,7 +82,7 @@ def _signature(block: Any) -> Any:
     return block.additional_information.get("signature")
 
 
-def _thought(block: Any) -> str:
+def _readable_reasoning(block: Any) -> str:
     """Returns reasoning that the planner can read. Returns an empty string for reasoning that is signed in
     another way, which is sent unchanged.
     """
@@ -91,15 +93,15 @@ def _thought(block: Any) -> str:
 def _calls(message: ChatMessage) -> list[dict[str, Any]]:
     blocks = [block for block in message.blocks if isinstance(block, li.ToolCallBlock)]
     # Integrations whose provider has no call ids identify a call by its tool's name.
-    told = [(one.tool_call_id or one.tool_name, one.tool_name, one.tool_kwargs) for one in blocks]
+    calls = [(one.tool_call_id or one.tool_name, one.tool_name, one.tool_kwargs) for one in blocks]
     if not blocks:
         given = message.additional_kwargs.get("tool_calls") or []
-        told = [_legacy(one if isinstance(one, dict) else _wire.plain(one)) for one in given]
+        calls = [_parse_call(one if isinstance(one, dict) else _wire.plain(one)) for one in given]
     text = partial(json.dumps, ensure_ascii=False, default=str)
-    return [_wire.call(id, name, args if isinstance(args, str) else text(args)) for id, name, args in told]
+    return [_wire.call(id, name, args if isinstance(args, str) else text(args)) for id, name, args in calls]
 
 
-def _legacy(call: dict[str, Any]) -> tuple[str, str, Any]:
+def _parse_call(call: dict[str, Any]) -> tuple[str, str, Any]:
     """Parses a call in `additional_kwargs`, from OpenAI, Anthropic or Bedrock, or a `ToolSelection`."""
     function = {**call, **(call.get("function") or {})}
     name = function.get("name") or function.get("tool_name") or ""
@@ -107,9 +109,9 @@ def _legacy(call: dict[str, Any]) -> tuple[str, str, Any]:
     return next((call[key] for key in _IDS if call.get(key)), name), name, arguments
 
 
-def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") -> ChatMessage:
+def apply_changes(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") -> ChatMessage:
     """Returns a copy with the planner's changes. The history's own message stays unchanged."""
-    said, blocks = dict(own.additional_kwargs), list[Any](own.blocks)
+    kwargs, blocks = dict(own.additional_kwargs), list[Any](own.blocks)
     # The planner may not know the format of other media, so only results are shortened.
     if "text" in item.changed and own.role in (MessageRole.TOOL, MessageRole.FUNCTION):
         content = item_messages(item)[0]["content"]
@@ -118,25 +120,25 @@ def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") 
         kept = [next((block for part, block in mine if part == one), None) for one in parts]
         blocks = [block or li.TextBlock(text=one.get("text", "")) for block, one in zip(kept, parts)]
     if "reasoning" in item.changed:
-        blocks = [block for block in blocks if not _thought(block)]
+        blocks = [block for block in blocks if not _readable_reasoning(block)]
     if "calls" in item.changed and item.tool_call_id is not None:
-        said["tool_call_id"] = item.tool_call_id
+        kwargs["tool_call_id"] = item.tool_call_id
     elif "calls" in item.changed:
         ids = iter([call["id"] for call in item_messages(item)[0].get("tool_calls", [])])
         for at, block in enumerate(blocks):
             if isinstance(block, li.ToolCallBlock):
                 blocks[at] = block.model_copy(update={"tool_call_id": next(ids)})
         if left := list(ids):
-            said["tool_calls"] = [_renamed(call, id) for call, id in zip(said["tool_calls"], left)]
-    return own.model_copy(update={"blocks": blocks, "additional_kwargs": said})
+            kwargs["tool_calls"] = [_rename_call(call, id) for call, id in zip(kwargs["tool_calls"], left)]
+    return own.model_copy(update={"blocks": blocks, "additional_kwargs": kwargs})
 
 
-def _renamed(call: Any, id: str) -> Any:
+def _rename_call(call: Any, id: str) -> Any:
     key = next((key for key in _IDS if (call.get(key) if isinstance(call, dict) else getattr(call, key, None))), "id")
     return {**call, key: id} if isinstance(call, dict) else call.model_copy(update={key: id})
 
 
-def framed(sent: Iterable[Sent[ChatMessage]], given: Messages, provider: str) -> list[ChatMessage]:
+def build_prompt(sent: Iterable[SentMessage[ChatMessage]], given: Messages, provider: str) -> list[ChatMessage]:
     """Returns the prompt as messages of LlamaIndex. System texts from the planner are appended to the
     system message.
     """
@@ -144,22 +146,20 @@ def framed(sent: Iterable[Sent[ChatMessage]], given: Messages, provider: str) ->
     texts: list[li.TextBlock] = []
     messages: list[ChatMessage] = []
     for item, own in sent:
-        if item.kind == "note" and item.ids == [SYSTEM]:
-            continue
         if own is not None:
-            messages.append(altered(own, item, provider) if item.changed else own)
+            messages.append(apply_changes(own, item, provider) if item.changed else own)
         elif item.role == "system" and all(one.role in _SYSTEM for one in messages):
             texts.append(li.TextBlock(text=item.text))
         else:
-            said = {"tool_call_id": item.tool_call_id} if item.tool_call_id else {}
-            messages.append(ChatMessage(role=MessageRole(item.role), content=item.text, additional_kwargs=said))
+            kwargs = {"tool_call_id": item.tool_call_id} if item.tool_call_id else {}
+            messages.append(ChatMessage(role=MessageRole(item.role), content=item.text, additional_kwargs=kwargs))
     if texts:
-        told = system or ChatMessage(role=MessageRole.SYSTEM)
-        system = told.model_copy(update={"blocks": [*told.blocks, *texts]})
+        own = system or ChatMessage(role=MessageRole.SYSTEM)
+        system = own.model_copy(update={"blocks": [*own.blocks, *texts]})
     return messages if system is None else [system, *messages]
 
 
-def headed(given: Messages) -> tuple[str | None, list[ChatMessage]]:
+def split_system(given: Messages) -> tuple[str | None, list[ChatMessage]]:
     """Splits messages into the system text at the beginning and the messages after it."""
     has = bool(given) and given[0].role in _SYSTEM
     return given[0].content if has else None, list(given[1:] if has else given)

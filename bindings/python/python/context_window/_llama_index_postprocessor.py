@@ -9,7 +9,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 from ._core import Conversation, Document, Manager
 from ._llama_index_turn import Managed
-from ._policy import unknown_option
+from ._policy import refuse_unknown
 
 
 class ContextWindowPostprocessor(BaseNodePostprocessor):
@@ -22,9 +22,8 @@ class ContextWindowPostprocessor(BaseNodePostprocessor):
     budget: int
 
     def __init__(self, manager: Manager | str, budget: int, **given: Any) -> None:
-        for name in given:
-            if name not in type(self).model_fields:
-                raise TypeError(unknown_option(type(self).__name__, name, type(self).model_fields))
+        fields = type(self).model_fields
+        refuse_unknown(type(self).__name__, given, fields, fields)
         super().__init__(**{**given, "manager": manager, "budget": budget})
 
     @classmethod

@@ -11,8 +11,8 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from ._core import Manager
 from ._history import Histories, Turn, known_usage
-from ._llama_index_messages import Messages, framed, headed, wired
-from ._policy import DocumentOptions, OnOverflow, Policy, manager_of, unknown_option
+from ._llama_index_messages import Messages, build_prompt, split_system, to_wire
+from ._policy import DocumentOptions, OnOverflow, Policy, manager_of, refuse_unknown
 
 #: A manager, or a model's name. In JSON it is the name; a pickle contains the whole manager.
 Managed = Annotated[
@@ -24,9 +24,9 @@ Managed = Annotated[
 
 def usage(response: ChatResponse) -> dict[str, Any] | None:
     """Returns the billed tokens of a reply, or None if the integration does not report them."""
-    told = response.raw.get("usage") if isinstance(response.raw, dict) else getattr(response.raw, "usage", None)
-    told = told.model_dump(exclude_none=True) if isinstance(told, BaseModel) else told
-    report = known_usage(told) or known_usage(response.additional_kwargs)
+    raw = response.raw.get("usage") if isinstance(response.raw, dict) else getattr(response.raw, "usage", None)
+    raw = raw.model_dump(exclude_none=True) if isinstance(raw, BaseModel) else raw
+    report = known_usage(raw) or known_usage(response.additional_kwargs)
     return {key: value for key, value in report.items() if isinstance(value, (int, dict))} if report else None
 
 
@@ -34,7 +34,7 @@ class Planner(Histories[ChatMessage]):
     """The planned conversations. A pickle contains none of them: they are read again."""
 
     def __init__(self, manager: Manager, most: int) -> None:
-        super().__init__(manager, partial(wired, provider=manager.wire_format), most=most)
+        super().__init__(manager, partial(to_wire, provider=manager.wire_format), most=most)
 
     def __reduce__(self) -> Any:
         return type(self), (self.manager, self._most)
@@ -53,15 +53,15 @@ class PlannedTurn(Turn[ChatMessage]):
         key: Any = None,
     ) -> None:
         self._given = given
-        system, said = headed(given)
-        super().__init__(planner.of(said, key), said, system, extra, retries, policy)
+        system, rest = split_system(given)
+        super().__init__(planner.get_or_create(rest, key), rest, system, extra, retries, policy)
 
     @property
     def messages(self) -> list[ChatMessage]:
         """The messages to send."""
-        return framed(self.sent, self._given, self.history.manager.wire_format)
+        return build_prompt(self.sent, self._given, self.history.manager.wire_format)
 
-    def answered(self, response: ChatResponse) -> ChatResponse:
+    def commit_response(self, response: ChatResponse) -> ChatResponse:
         """Stores the reply and returns the response."""
         # A copy is stored, because chat engines write the whole text into the last message of a stream.
         self.commit(response.message.model_copy(deep=True), usage(response))
@@ -97,13 +97,12 @@ class StoredMemoryOptions(DocumentOptions, total=False):
     planned: bool
 
 
-def split_fields(of: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
+def split_fields(owner: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
     """Splits arguments into the fields of a class and the arguments of a request, which become the field
     `request`. Raises `TypeError` for an unknown one, with the nearest known name.
     """
-    own = {key: given.pop(key) for key in list(given) if key in of.model_fields}
+    own = {key: given.pop(key) for key in list(given) if key in owner.model_fields}
     request = {**own.get("request", {}), **given}
-    for name in request:
-        if name not in DocumentOptions.__annotations__:
-            raise TypeError(unknown_option(of.__name__, name, {*of.model_fields, *DocumentOptions.__annotations__}))
+    options = DocumentOptions.__annotations__
+    refuse_unknown(owner.__name__, request, options, {*owner.model_fields, *options})
     return {**own, "request": request}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from ._core import Document, Manager, Plan
@@ -57,27 +57,28 @@ class DocumentOptions(RequestOptions, total=False):
     documents: Documents | None
 
 
-def check_options(owner: Callable[..., Any], given: Mapping[str, Any], options: type = RequestOptions) -> None:
+def check_options(owner: type, given: Iterable[str], options: type = RequestOptions) -> None:
     """Checks the keyword arguments of an adapter's constructor. Raises `TypeError` for an unknown one, with
     the nearest known name.
     """
     import inspect
 
-    own = {name for name, one in inspect.signature(owner).parameters.items() if one.kind is not one.VAR_KEYWORD}
-    known = sorted({*own, *options.__annotations__} - {"self"})
-    for name in given:
-        if name not in options.__annotations__:
-            raise TypeError(unknown_option(getattr(owner, "__name__", str(owner)), name, known))
+    parameters = inspect.signature(getattr(owner, "__init__")).parameters
+    own = {name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD} - {"self"}
+    refuse_unknown(owner.__name__, given, options.__annotations__, {*own, *options.__annotations__})
 
 
-def unknown_option(owner: str, name: str, known: Iterable[str]) -> str:
-    """Returns the text of the error for an unknown keyword argument."""
+def refuse_unknown(owner: str, given: Iterable[str], allowed: Collection[str], known: Iterable[str]) -> None:
+    """Raises `TypeError` for the first name that is not allowed, with the nearest known name."""
     import difflib
 
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, 1, 0.6)
-    hint = f"; did you mean '{near[0]}'?" if near else f"; expected one of {', '.join(names)}"
-    return f"{owner} has no option '{name}'{hint}"
+    for name in given:
+        if name in allowed:
+            continue
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, 1, 0.6)
+        hint = f"; did you mean '{near[0]}'?" if near else f"; expected one of {', '.join(names)}"
+        raise TypeError(f"{owner} has no option '{name}'{hint}")
 
 
 def check_overflow(on_overflow: str) -> OnOverflow:
@@ -110,12 +111,12 @@ class Policy:
         `"send"`.
         """
         ids = ", ".join(plan.overflow["minimum"][:8]) if plan is not None and plan.overflow is not None else ""
-        told = f"the required messages{f' ({ids})' if ids else ''} need {tokens:,} tokens, and the prompt's budget"
-        told += f" is {budget:,}"
+        text = f"the required messages{f' ({ids})' if ids else ''} need {tokens:,} tokens, and the prompt's budget"
+        text += f" is {budget:,}"
         if self.on_overflow == "raise":
-            raise PromptTooLargeError(told, plan)
+            raise PromptTooLargeError(text, plan)
         if self.on_overflow == "warn":
-            warn(f"{told}. {outcome}")
+            warn(f"{text}. {outcome}")
 
 
 class Planned:
@@ -186,6 +187,8 @@ def manager_of(given: Manager | str) -> Manager:
     if isinstance(given, str):
         manager = Manager(given)
         if not manager.known:
-            warn(f"'{given}' is no known model: its limits and token counts are estimates. A Manager has no warning.")
+            warn(
+                f"'{given}' is no known model: its limits and token counts are estimates. Pass a Manager to avoid this warning."
+            )
         return manager
     raise TypeError(f"expected a Manager or a model's name, not a {type(given).__name__}")

@@ -35,7 +35,7 @@ class StoreConversations(ConversationStore):
     def __init__(self, store: Store, *, prefix: str = "pydantic-ai/") -> None:
         self._store, self._prefix = store, prefix
         #: The conversation in which an entry was last seen, by entry id.
-        self._where: dict[str, str] = {}
+        self._locations: dict[str, str] = {}
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         return (await asyncio.to_thread(self._load, conversation_id)).record
@@ -69,24 +69,26 @@ class StoreConversations(ConversationStore):
         """
         if head_id is None or limit == 0:
             return []
-        held = self._load(self._where.get(head_id, ""))
-        if head_id not in held.entries:
-            held = next((one for one in self._all() if head_id in one.entries), held)
-        return held.history(head_id, limit)
+        stored = self._load(self._locations.get(head_id, ""))
+        if head_id not in stored.entries:
+            stored = next((one for one in self._all() if head_id in one.entries), stored)
+        return stored.history(head_id, limit)
 
-    def _all(self) -> Iterator[_Held]:
+    def _all(self) -> Iterator[_StoredConversation]:
         ids = [one["id"] for one in self._store.list(limit=2**32 - 1)]
         return (self._load(id.removeprefix(self._prefix)) for id in ids if id.startswith(self._prefix))
 
-    def _load(self, conversation_id: str) -> _Held:
-        held = _Held(*self._store.load_or_new(self._prefix + conversation_id))
-        if held.record is not None:
-            self._where.update(dict.fromkeys([held.record.head_id or "", *held.record.branches], conversation_id))
-        return held
+    def _load(self, conversation_id: str) -> _StoredConversation:
+        stored = _StoredConversation(*self._store.load_or_new(self._prefix + conversation_id))
+        if stored.record is not None:
+            self._locations.update(
+                dict.fromkeys([stored.record.head_id or "", *stored.record.branches], conversation_id)
+            )
+        return stored
 
     def _write(self, record: ConversationRecord, new: list[ConversationEntry], expected: str | None) -> None:
-        held = self._checked(record.conversation_id, expected)
-        if record.head_id is not None and record.head_id not in {*held.entries, *(one.id for one in new)}:
+        stored = self._load_expected(record.conversation_id, expected)
+        if record.head_id is not None and record.head_id not in {*stored.entries, *(one.id for one in new)}:
             try:
                 new = [*self._history(record.head_id), *new]
             except LookupError:
@@ -96,38 +98,38 @@ class StoreConversations(ConversationStore):
             text = ModelMessagesTypeAdapter.dump_json([one.message]).decode()
             parts.append({"type": _ENTRY, "id": one.id, "parent_id": one.parent_id, "message": text})
         parts.append({"type": _RECORD, "record": _RECORDS.dump_json(record).decode()})
-        held.log.push(parts, "openai_responses")
-        self._save(record.conversation_id, held)
+        stored.log.push(parts, "openai_responses")
+        self._save(record.conversation_id, stored)
         self._forget(record.conversation_id)
-        self._where[record.head_id or ""] = record.conversation_id
+        self._locations[record.head_id or ""] = record.conversation_id
 
     def _delete(self, conversation_id: str, expected: str) -> None:
-        held = self._checked(conversation_id, expected)
+        stored = self._load_expected(conversation_id, expected)
         # Recorded in the log first, so that a writer that loaded the session earlier gets a conflict.
-        held.log.start_fresh()
-        self._save(conversation_id, held)
+        stored.log.start_fresh()
+        self._save(conversation_id, stored)
         self._store.delete(self._prefix + conversation_id)
         self._forget(conversation_id)
 
     def _forget(self, conversation_id: str) -> None:
         """Forgets where the entries of a conversation were last seen. Later look-ups search the store."""
-        for head in [head for head, of in self._where.items() if of == conversation_id]:
-            del self._where[head]
+        for head in [head for head, found in self._locations.items() if found == conversation_id]:
+            del self._locations[head]
 
-    def _checked(self, conversation_id: str, expected: str | None) -> _Held:
-        held = self._load(conversation_id)
-        if (held.record.revision if held.record is not None else None) != expected:
+    def _load_expected(self, conversation_id: str, expected: str | None) -> _StoredConversation:
+        stored = self._load(conversation_id)
+        if (stored.record.revision if stored.record is not None else None) != expected:
             raise ConversationConflict(conversation_id)
-        return held
+        return stored
 
-    def _save(self, conversation_id: str, held: _Held) -> None:
+    def _save(self, conversation_id: str, stored: _StoredConversation) -> None:
         try:
-            self._store.save(self._prefix + conversation_id, held.log, held.revision)
+            self._store.save(self._prefix + conversation_id, stored.log, stored.revision)
         except ConflictError:
             raise ConversationConflict(conversation_id) from None
 
 
-class _Held:
+class _StoredConversation:
     """A conversation's content in a session's log: its newest record, and its entries as JSON."""
 
     def __init__(self, log: Conversation, revision: int) -> None:
@@ -135,14 +137,14 @@ class _Held:
         self.record: ConversationRecord | None = None
         self.entries: dict[str, dict[str, Any]] = {}
         record = None
-        for stored in (json.loads(event)["entry"] for event in log.events()):
-            for part in stored.get("message", {}).get("parts", ()):
-                held = json.loads(part["opaque"]["json"]) if "opaque" in part else {}
-                if held.get("type") == _ENTRY:
-                    self.entries[held["id"]] = held
-                elif held.get("type") == _RECORD:
-                    record = held["record"]
-            if "compacted" in stored.get("event", {}):
+        for entry in (json.loads(event)["entry"] for event in log.events()):
+            for part in entry.get("message", {}).get("parts", ()):
+                value = json.loads(part["opaque"]["json"]) if "opaque" in part else {}
+                if value.get("type") == _ENTRY:
+                    self.entries[value["id"]] = value
+                elif value.get("type") == _RECORD:
+                    record = value["record"]
+            if "compacted" in entry.get("event", {}):
                 record, self.entries = None, {}
         if record is not None:
             self.record = _RECORDS.validate_json(record)

@@ -23,36 +23,36 @@ def replay(history: History[T], given: Sequence[T], request: Mapping[str, Any], 
     messages are planned.
     """
     # A previous prompt of another list must not influence this plan.
-    asked = {**request, "previous": None}
+    options = {**request, "previous": None}
     with history.lock:
-        known = history.known(given)
+        known = history.count_known(given)
         if known < len(history):
             history.reset()
             known = 0
         earlier = len(history.replies)
         replies = [*history.replies, *(at for at in range(max(known, 1), len(given)) if is_reply(given[at]))]
-        first, begun = _first(len(replies)), _first(earlier)
+        first, begun = _first_stored(len(replies)), _first_stored(earlier)
         if first != begun:
             history.reset()
             known = earlier = 0
         stored = replies[max(first, earlier) :]
         if known == 0 and stored:
             # If everything fits, storing the newest reply has the same effect as storing all of them.
-            if is_whole(history.plan(given[: stored[-1]], **asked)):
+            if is_complete(history.plan(given[: stored[-1]], **options)):
                 stored = stored[-1:]
             else:
                 history.reset()
         for at in stored:
-            history.commit(history.plan(given[:at], **asked), given[at])
+            history.commit(history.plan(given[:at], **options), given[at])
         history.replies = replies
-        return history.plan(given, **asked)
+        return history.plan(given, **options)
 
 
-def _first(replies: int) -> int:
+def _first_stored(replies: int) -> int:
     """Returns the number of the first reply that is stored with a plan."""
     return max(replies // STEP - 1, 0) * STEP
 
 
-def is_whole(plan: Plan) -> bool:
+def is_complete(plan: Plan) -> bool:
     """Checks if a prompt contains every message unchanged."""
     return not plan.excluded and plan.overflow is None and not any(one.changed for one in plan.by_item())

@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
             return dump(exclude_none=True) if name == "model_dump" else dump()
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    raise TypeError(f"an object of type {type(value).__name__} is no JSON")
+    raise TypeError(f"an object of type {type(value).__name__} cannot be converted to JSON")
 
 
 def messages(given: Any) -> Any:
@@ -67,9 +67,9 @@ def langchain(message: Any) -> dict[str, Any]:
     calls = getattr(message, "tool_calls", None) or []
     invalid = getattr(message, "invalid_tool_calls", None) or []
     if calls or invalid:
-        told = [call(one["id"], one["name"], json.dumps(one["args"], ensure_ascii=False)) for one in calls]
-        told += [call(one["id"], one["name"] or "", one["args"] or "") for one in invalid]
-        wire["tool_calls"] = told
+        wire_calls = [call(one["id"], one["name"], json.dumps(one["args"], ensure_ascii=False)) for one in calls]
+        wire_calls += [call(one["id"], one["name"] or "", one["args"] or "") for one in invalid]
+        wire["tool_calls"] = wire_calls
         # Anthropic's own blocks repeat the same calls.
         if isinstance(content, list):
             wire["content"] = [one for one in wire["content"] if one.get("type") not in ("tool_use", "tool_call")]

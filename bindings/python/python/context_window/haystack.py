@@ -38,7 +38,7 @@ from haystack.utils.deserialization import deserialize_component_inplace
 
 from . import _wire
 from ._core import ItemMessage, Manager
-from ._history import SYSTEM, Histories, History, Sent, Turn, item_messages, known_usage
+from ._history import Histories, History, SentMessage, Turn, item_messages, known_usage
 from ._policy import (
     DocumentOptions,
     OnOverflow,
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 __all__ = ["ContextWindowChatGenerator", "ContextWindowCompactor", "ContextWindowTokenCounter"]
 
 
-def wired(message: ChatMessage, provider: str = "openai_chat") -> list[dict[str, Any]]:
+def to_wire(message: ChatMessage, provider: str = "openai_chat") -> list[dict[str, Any]]:
     """Converts a message of Haystack to dicts for the planner. `provider` is the wire format for files."""
     if message.tool_call_results:
         # A list of results is several messages. A call without an id is identified by its tool's name.
-        told = [(one.origin.id or one.origin.tool_name, one.result) for one in message.tool_call_results]
-        return [{"role": "tool", "tool_call_id": id, "content": _content(said, provider)} for id, said in told]
-    said = [*message.reasonings, *map(TextContent, message.texts), *message.images, *message.files]
-    wire: dict[str, Any] = {"role": message.role.value, "content": _content(said, provider)}
+        results = [(one.origin.id or one.origin.tool_name, one.result) for one in message.tool_call_results]
+        return [{"role": "tool", "tool_call_id": id, "content": _content(one, provider)} for id, one in results]
+    parts = [*message.reasonings, *map(TextContent, message.texts), *message.images, *message.files]
+    wire: dict[str, Any] = {"role": message.role.value, "content": _content(parts, provider)}
     if message.name:
         wire["name"] = message.name
     if thoughts := [one.reasoning_text for one in message.reasonings if not one.extra]:
@@ -75,10 +75,10 @@ def wired(message: ChatMessage, provider: str = "openai_chat") -> list[dict[str,
     return [wire]
 
 
-def _content(said: Any, provider: str) -> Any:
-    if isinstance(said, str):
-        return said
-    parts = [part for one in said for part in _parts(one, provider)]
+def _content(given: Any, provider: str) -> Any:
+    if isinstance(given, str):
+        return given
+    parts = [part for one in given for part in _parts(one, provider)]
     return parts[0]["text"] if len(parts) == 1 and "text" in parts[0] else parts or ""
 
 
@@ -96,25 +96,25 @@ def _parts(one: Any, provider: str) -> list[dict[str, Any]]:
         file = {"file_data": f"data:{mime};base64,{one.base64_data}", "filename": one.filename or "filename"}
         return [{"type": "file", "file": file}]
     if isinstance(one, ReasoningContent):
-        return _sealed(one)
+        return _signed_reasoning(one)
     return []
 
 
-def _sealed(one: ReasoningContent) -> list[dict[str, Any]]:
+def _signed_reasoning(one: ReasoningContent) -> list[dict[str, Any]]:
     """Returns the signed reasoning of Anthropic and Bedrock. Signed reasoning of other providers is sent
     unchanged.
     """
     found: list[dict[str, Any]] = []
     for thought in one.extra.get("reasoning_contents") or []:
-        said = thought.get("reasoning_content") or {}
-        if text := said.get("reasoning_text"):
+        content = thought.get("reasoning_content") or {}
+        if text := content.get("reasoning_text"):
             found.append({"type": "thinking", "thinking": text.get("text", ""), "signature": text.get("signature", "")})
-        elif data := said.get("redacted_thinking"):
+        elif data := content.get("redacted_thinking"):
             found.append({"type": "redacted_thinking", "data": data})
     return found
 
 
-def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") -> ChatMessage:
+def apply_changes(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") -> ChatMessage:
     """Returns a copy with the planner's changes. The history's own message stays unchanged."""
     wire = item_messages(item)[0]
     content: list[Any] = list(own._content)
@@ -124,21 +124,27 @@ def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") 
             result = replace(result, result=wire["content"])
         elif "text" in item.changed:
             given = [] if isinstance(result.result, str) else [(_parts(one, provider), one) for one in result.result]
-            kept = [next((one for part, one in given if part == [said]), None) for said in wire["content"]]
-            parts = [one or TextContent(said.get("text", "")) for one, said in zip(kept, wire["content"])]
+            kept = [next((one for part, one in given if part == [sent]), None) for sent in wire["content"]]
+            parts = [one or TextContent(sent.get("text", "")) for one, sent in zip(kept, wire["content"])]
             result = replace(result, result=parts)
         if "calls" in item.changed:
             result = replace(result, origin=replace(result.origin, id=item.tool_call_id))
         return replace(own, _content=[result, *content[1:]])
     if "reasoning" in item.changed:
-        content = [one for one in content if not isinstance(one, ReasoningContent) or (one.extra and not _sealed(one))]
+        content = [
+            one
+            for one in content
+            if not isinstance(one, ReasoningContent) or (one.extra and not _signed_reasoning(one))
+        ]
     if "calls" in item.changed:
         ids = iter([call["id"] for call in wire.get("tool_calls", [])])
         content = [replace(one, id=next(ids)) if isinstance(one, ToolCall) else one for one in content]
     return replace(own, _content=content)
 
 
-def framed(sent: Iterable[Sent[ChatMessage]], given: Sequence[ChatMessage], provider: str) -> list[ChatMessage]:
+def build_prompt(
+    sent: Iterable[SentMessage[ChatMessage]], given: Sequence[ChatMessage], provider: str
+) -> list[ChatMessage]:
     """Returns the prompt as messages of Haystack. System texts from the planner are appended to the system
     message.
     """
@@ -146,10 +152,8 @@ def framed(sent: Iterable[Sent[ChatMessage]], given: Sequence[ChatMessage], prov
     texts: list[str] = []
     messages: list[ChatMessage] = []
     for item, own in sent:
-        if item.kind == "note" and item.ids == [SYSTEM]:
-            continue
         if own is not None:
-            messages.append(altered(own, item, provider) if item.changed else own)
+            messages.append(apply_changes(own, item, provider) if item.changed else own)
         elif item.role == "system" and all(one.is_from(ChatRole.SYSTEM) for one in messages):
             texts.append(item.text)
         elif item.tool_call_id is not None:
@@ -157,9 +161,10 @@ def framed(sent: Iterable[Sent[ChatMessage]], given: Sequence[ChatMessage], prov
             messages.append(ChatMessage.from_tool(item.text, origin))
         else:
             messages.append(ChatMessage(ChatRole(item.role), [TextContent(item.text)]))
-    if texts:
-        said = [system.text or "", *texts] if system is not None else texts
-        system = ChatMessage.from_system("\n\n".join(said), meta=system.meta if system is not None else None)
+    if texts and system is None:
+        system = ChatMessage.from_system("\n\n".join(texts))
+    elif texts and system is not None:
+        system = replace(system, _content=[TextContent("\n\n".join([system.text or "", *texts]))])
     return messages if system is None else [system, *messages]
 
 
@@ -169,7 +174,7 @@ def _tools(tools: ToolsType | None) -> dict[str, Any]:
     return {"tools": [{"type": "function", "function": one.tool_spec} for one in all]} if all else {}
 
 
-def headed(given: Sequence[ChatMessage]) -> tuple[str | None, list[ChatMessage]]:
+def split_system(given: Sequence[ChatMessage]) -> tuple[str | None, list[ChatMessage]]:
     """Splits messages into the system text at the beginning and the messages after it."""
     has = bool(given) and given[0].is_from(ChatRole.SYSTEM)
     return given[0].text if has else None, list(given[1:] if has else given)
@@ -201,14 +206,14 @@ class ContextWindowChatGenerator(Planned):
         most: int = 64,
         **request: Unpack[DocumentOptions],
     ) -> None:
-        check_options(ContextWindowChatGenerator.__init__, request, DocumentOptions)
+        check_options(ContextWindowChatGenerator, request, DocumentOptions)
         self.chat_generator = chat_generator
         self.manager = manager_of(manager)
         self._policy = Policy(on_overflow)
         self._settings: dict[str, Any] = {"on_overflow": on_overflow, "retries": retries, "most": most, **request}
         self._retries, self._request = retries, request
-        to_wire = partial(wired, provider=self.manager.wire_format)
-        self._histories: Histories[ChatMessage] = Histories(self.manager, to_wire, most=most)
+        convert = partial(to_wire, provider=self.manager.wire_format)
+        self._histories: Histories[ChatMessage] = Histories(self.manager, convert, most=most)
 
     def __getattr__(self, name: str) -> Any:
         # `warm_up`, `close` and similar attributes belong to the inner generator.
@@ -241,12 +246,12 @@ class ContextWindowChatGenerator(Planned):
         turn = self._turn(messages, tools, generation_kwargs)
         while True:
             try:
-                answered = self.chat_generator.run(self._planned(turn, messages), **given)
+                result = self.chat_generator.run(self._build_prompt(turn, messages), **given)
                 break
             except Exception as error:
                 turn.shrink(error)
-        commit(turn, answered)
-        return answered
+        commit_response(turn, result)
+        return result
 
     @component.output_types(replies=list[ChatMessage])
     async def run_async(
@@ -259,39 +264,40 @@ class ContextWindowChatGenerator(Planned):
         """Calls the inner generator like `run`. Plans in a separate thread."""
         given = {"generation_kwargs": generation_kwargs, "tools": tools, "streaming_callback": streaming_callback}
         given = {key: value for key, value in given.items() if value is not None}
-        ask: Any = getattr(self.chat_generator, "run_async", None)
-        ask = ask or partial(asyncio.to_thread, cast(Any, self.chat_generator).run)
+        run: Any = getattr(self.chat_generator, "run_async", None)
+        run = run or partial(asyncio.to_thread, cast(Any, self.chat_generator).run)
         turn = await asyncio.to_thread(self._turn, messages, tools, generation_kwargs)
         while True:
             try:
-                answered = await ask(self._planned(turn, messages), **given)
+                result = await run(self._build_prompt(turn, messages), **given)
                 break
             except Exception as error:
                 await asyncio.to_thread(turn.shrink, error)
-        await asyncio.to_thread(commit, turn, answered)
-        return cast("dict[str, Any]", answered)
+        await asyncio.to_thread(commit_response, turn, result)
+        return cast("dict[str, Any]", result)
 
     def _turn(
         self, messages: list[ChatMessage] | str, tools: ToolsType | None, settings: dict[str, Any] | None
     ) -> Turn[ChatMessage]:
-        system, said = headed(_listed(messages))
+        system, rest = split_system(_to_list(messages))
         settings = {**(getattr(self.chat_generator, "generation_kwargs", None) or {}), **(settings or {})}
         counted = _tools(tools)
         if output := response_tool(settings.get("response_format") or settings.get("text_format")):
             counted["tools"] = [*counted.get("tools", []), output]
-        return Turn(self._histories.of(said), said, system, {**self._request, **counted}, self._retries, self._policy)
+        history, request = self._histories.get_or_create(rest), {**self._request, **counted}
+        return Turn(history, rest, system, request, self._retries, self._policy)
 
-    def _planned(self, turn: Turn[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:
-        return framed(turn.sent, _listed(messages), self.manager.wire_format)
+    def _build_prompt(self, turn: Turn[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:
+        return build_prompt(turn.sent, _to_list(messages), self.manager.wire_format)
 
 
-def _listed(messages: list[ChatMessage] | str) -> list[ChatMessage]:
+def _to_list(messages: list[ChatMessage] | str) -> list[ChatMessage]:
     return [ChatMessage.from_user(messages)] if isinstance(messages, str) else messages
 
 
-def commit(turn: Turn[ChatMessage], answered: dict[str, Any]) -> None:
+def commit_response(turn: Turn[ChatMessage], result: dict[str, Any]) -> None:
     """Stores the reply if there is exactly one."""
-    replies = answered.get("replies") or []
+    replies = result.get("replies") or []
     if len(replies) == 1:
         turn.commit(replies[0], known_usage(replies[0].meta.get("usage")))
 
@@ -306,7 +312,7 @@ class ContextWindowTokenCounter(TokenCounter):
         """Returns the tokens of messages and of the tools sent with them. Returns 0 if there are neither."""
         if not messages and not tools:
             return 0
-        wire = [one for message in messages for one in wired(message, self.manager.wire_format)]
+        wire = [one for message in messages for one in to_wire(message, self.manager.wire_format)]
         return self.manager.count_messages(wire, **_tools(tools))
 
     def to_dict(self) -> dict[str, Any]:
@@ -345,12 +351,12 @@ class ContextWindowCompactor(Planned, Compactor):
         exact = ContextWindowTokenCounter(self.manager).count(messages)
         # The target is in tokens of another counter, so it is converted by the ratio of both counts.
         budget = max(1, target_tokens * exact // max(1, before))
-        history: History[ChatMessage] = History(self.manager, partial(wired, provider=self.manager.wire_format))
-        system, said = headed(messages)
-        asked: dict[str, Any] = {**self._request, "prompt_budget": budget}
-        plan = history.plan(said, system, **asked)
+        history: History[ChatMessage] = History(self.manager, partial(to_wire, provider=self.manager.wire_format))
+        system, rest = split_system(messages)
+        request: dict[str, Any] = {**self._request, "prompt_budget": budget}
+        plan = history.plan(rest, system, **request)
         self._policy.accept(plan, "They are returned nevertheless.")
-        kept = framed(history.sent(plan), messages, self.manager.wire_format)
+        kept = build_prompt(history.sent(plan), messages, self.manager.wire_format)
         return kept if kept and token_counter.count(kept) < before else None
 
     async def compact_async(

@@ -33,8 +33,8 @@ from ._policy import (
     check_options,
     check_overflow,
     manager_of,
+    refuse_unknown,
     response_tool,
-    unknown_option,
     warn,
 )
 from ._replay import replay
@@ -58,7 +58,7 @@ _is_wrapped: ContextVar[bool] = ContextVar("is_wrapped", default=False)
 _decode = json.JSONDecoder().raw_decode
 
 
-class Own(str):
+class EncodedMessage(str):
     """A message as JSON, together with the caller's object. Dicts may be edited in place, so identity is not
     enough.
 
@@ -68,39 +68,39 @@ class Own(str):
 
     message: Any
 
-    def wire(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Returns the message as a new dict."""
         found: dict[str, Any] = _decode(self)[0]
         return found
 
 
-def owned(messages: Sequence[Any], request: Mapping[str, Any]) -> list[Own]:
+def encode_messages(messages: Sequence[Any], request: Mapping[str, Any]) -> list[EncodedMessage]:
     """Converts the messages of one request."""
-    settings = json.dumps(request, default=_said, sort_keys=True).encode()
-    behind = "\n" + hashlib.blake2b(settings, digest_size=8).hexdigest()
-    given = [Own(json.dumps(one, default=_wire.plain) + behind) for one in messages]
+    settings = json.dumps(request, default=_plain_or_repr, sort_keys=True).encode()
+    suffix = "\n" + hashlib.blake2b(settings, digest_size=8).hexdigest()
+    given = [EncodedMessage(json.dumps(one, default=_wire.plain) + suffix) for one in messages]
     for own, one in zip(given, messages):
         own.message = one
     return given
 
 
-def _said(value: Any) -> Any:
+def _plain_or_repr(value: Any) -> Any:
     try:
         return _wire.plain(value)
     except TypeError:
         return repr(value)
 
 
-def wired(own: Own) -> list[dict[str, Any]]:
-    return [own.wire()]
+def to_wire(own: EncodedMessage) -> list[dict[str, Any]]:
+    return [own.to_dict()]
 
 
-def replayed(history: History[Own], given: list[Own], request: Mapping[str, Any]) -> Plan:
+def replay_messages(history: History[EncodedMessage], given: list[EncodedMessage], request: Mapping[str, Any]) -> Plan:
     """Plans a list of messages. The result depends only on the list and the request."""
-    return replay(history, given, request, lambda own: own.wire().get("role") == "assistant")
+    return replay(history, given, request, lambda own: own.to_dict().get("role") == "assistant")
 
 
-def prompt(history: History[Own], plan: Plan, *, reasoning: bool = False) -> list[Any]:
+def build_prompt(history: History[EncodedMessage], plan: Plan, *, reasoning: bool = False) -> list[Any]:
     """Returns the messages to send: the caller's own objects, copies of changed ones, and dicts for added
     ones. With `reasoning`, reasoning that the model's provider does not accept stays.
     """
@@ -111,12 +111,12 @@ def prompt(history: History[Own], plan: Plan, *, reasoning: bool = False) -> lis
         else:
             kept = ["reasoning"] if reasoning else []
             is_changed = any(change not in kept for change in one.item.changed)
-            messages.append(_altered(one.own, one.item, reasoning) if is_changed else one.own.message)
+            messages.append(_apply_changes(one.own, one.item, reasoning) if is_changed else one.own.message)
     return messages
 
 
-def _altered(own: Own, item: ItemMessage, reasoning: bool) -> dict[str, Any]:
-    copy, sent = own.wire(), item_messages(item)[0]
+def _apply_changes(own: EncodedMessage, item: ItemMessage, reasoning: bool) -> dict[str, Any]:
+    copy, sent = own.to_dict(), item_messages(item)[0]
     if "role" in item.changed:
         copy["role"] = sent["role"]
     if "text" in item.changed:
@@ -136,12 +136,12 @@ class _Models:
         self._manager_for = manager_for or manager_of
         self._most = most
         self._lock = threading.Lock()
-        self._all: dict[str, Histories[Own]] = {}
+        self._all: dict[str, Histories[EncodedMessage]] = {}
 
-    def of(self, model: str) -> Histories[Own]:
+    def get_or_create(self, model: str) -> Histories[EncodedMessage]:
         with self._lock:
             found = self._all.pop(model, None) or Histories(
-                self._manager_for(model), wired, most=self._most, same=operator.eq
+                self._manager_for(model), to_wire, most=self._most, is_same=operator.eq
             )
             self._all[model] = found
             if len(self._all) > MODELS:
@@ -206,12 +206,12 @@ class ContextWindowHook(Planned):
             **self._request,
             **request,
         }
-        given = owned(messages, asked)
-        history = self._models.of(model).of(given)
+        given = encode_messages(messages, asked)
+        history = self._models.get_or_create(model).get_or_create(given)
         with history.lock:
-            plan = replayed(history, given, asked)
+            plan = replay_messages(history, given, asked)
             self._policy.accept(plan)
-            return prompt(history, plan)
+            return build_prompt(history, plan)
 
     def wrap(self, function: Callable[..., R]) -> Callable[..., R]:
         """Returns `litellm.completion`, or `completion` of a router, with planned messages. Raises `TypeError` for
@@ -243,21 +243,21 @@ class ContextWindowHook(Planned):
 
     def log_pre_api_call(self, model: str, messages: Any, kwargs: Any) -> None:
         """Warns of a synchronous chat request that `wrap` did not plan."""
-        told = kwargs if isinstance(kwargs, dict) else {}
-        if told.get("call_type") == "completion" and not _is_wrapped.get():
+        call = kwargs if isinstance(kwargs, dict) else {}
+        if call.get("call_type") == "completion" and not _is_wrapped.get():
             warn(f"a synchronous request to {model} was not planned: call ContextWindowHook.wrap(litellm.completion)")
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Returns the call's arguments with planned messages, or None if nothing changes."""
-        return None if self.before_routing else await self._planned(kwargs, call_type)
+        return None if self.before_routing else await self._plan_call(kwargs, call_type)
 
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
     ) -> dict[str, Any] | None:
         """Returns the proxy's request with planned messages, or None if nothing changes."""
-        return await self._planned(data, call_type) if self.before_routing else None
+        return await self._plan_call(data, call_type) if self.before_routing else None
 
-    async def _planned(self, call: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
+    async def _plan_call(self, call: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         messages = call.get("messages")
         # If the model is passed by position, only the call's own record contains it.
         model = call.get("model") or getattr(call.get("litellm_logging_obj"), "model", None)
@@ -322,10 +322,9 @@ class _TrimMessages(Planned):
         on_overflow: OnOverflow = "warn",
         **unknown: Never,
     ) -> Any:
-        for name in unknown:
-            raise TypeError(unknown_option("trim_messages", name, _OPTIONS))
+        refuse_unknown("trim_messages", unknown, (), _OPTIONS)
         policy = Policy(check_overflow(on_overflow))
-        histories = self._models.of(model or "gpt-4o")
+        histories = self._models.get_or_create(model or "gpt-4o")
         manager = histories.manager
         if max_tokens is None:
             if model is None or not manager.known:
@@ -333,24 +332,24 @@ class _TrimMessages(Planned):
                 warn("trim_messages: neither max_tokens nor a known model is given, so all messages are returned")
                 return (list(messages), 0) if return_response_tokens else list(messages)
             max_tokens = int(manager.usage(Conversation())["context_len"] * trim_ratio)
-        given = owned(messages, {"prompt_budget": max_tokens})
-        history = histories.of(given)
+        given = encode_messages(messages, {"prompt_budget": max_tokens})
+        history = histories.get_or_create(given)
         with history.lock:
-            plan = replayed(history, given, {"prompt_budget": max_tokens})
+            plan = replay_messages(history, given, {"prompt_budget": max_tokens})
             self._policy.plan = plan
-            kept = prompt(history, plan, reasoning=True)
+            kept = build_prompt(history, plan, reasoning=True)
             tokens = _tokens(manager, kept)
             if tokens > max_tokens:
-                kept = prompt(history, plan)
+                kept = build_prompt(history, plan)
                 tokens = _tokens(manager, kept)
         if tokens > max_tokens or plan.overflow is not None:
             needed = max(tokens, plan.estimated_tokens_total)
-            kept = [one for one, own in zip(messages, given) if own.wire().get("role") in ("system", "developer")]
+            kept = [one for one, own in zip(messages, given) if own.to_dict().get("role") in ("system", "developer")]
             tokens = _tokens(manager, kept)
             if tokens > max_tokens:
                 kept, tokens = [], 0
-            told = "The system messages alone are" if kept else "An empty list is"
-            policy.report(needed, max_tokens, f"{told} returned.", plan)
+            result = "The system messages alone are" if kept else "An empty list is"
+            policy.report(needed, max_tokens, f"{result} returned.", plan)
         return (kept, max_tokens - tokens) if return_response_tokens else kept
 
 

@@ -24,7 +24,7 @@ from agents.run_config import CallModelData, ModelInputData
 from . import _wire
 from ._calls import call_async
 from ._core import ConflictError, Conversation, Manager, Store
-from ._history import SYSTEM, Histories, Sent, item_messages
+from ._history import Histories, SentMessage, item_messages
 from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ Documents: TypeAlias = Callable[[CallModelData[Any]], Iterable[Any] | Awaitable[
 #: kinds that continue a message of each kind.
 _FUNCTIONS = ("function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output")
 _KINDS = {"reasoning": "reasoning", "mcp_approval_request": "call", "mcp_approval_response": "result"}
-_GOES_ON = {"reasoning": ("reasoning", "said", "call", "other"), "said": ("call",), "call": ("call",)}
+_CONTINUATIONS = {"reasoning": ("reasoning", "text", "call", "other"), "text": ("call",), "call": ("call",)}
 
 #: The type of the log parts that contain a session's items.
-_HELD = "openai_agents_item"
+_ITEM_KIND = "openai_agents_item"
 
 
 def _plain(item: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _plain(item: Any) -> dict[str, Any]:
 def _kind(item: dict[str, Any]) -> str:
     kind = item.get("type") or "message"
     if kind == "message":
-        return "said" if item.get("role") == "assistant" else "message"
+        return "text" if item.get("role") == "assistant" else "message"
     if item.get("call_id"):
         return "result" if kind.endswith("_output") else "call"
     return _KINDS.get(kind, "other")
@@ -63,41 +63,41 @@ def _call_id(item: dict[str, Any]) -> Any:
     return item.get("call_id") or item.get("approval_request_id") or item.get("id")
 
 
-def grouped(items: Iterable[TResponseInputItem]) -> list[Group]:
+def group_items(items: Iterable[TResponseInputItem]) -> list[Group]:
     """Groups items of Responses into messages of the planner: reasoning, text and calls of one reply
     belong together.
     """
     groups: list[Group] = []
-    last, thinks = "", False
+    last, has_reasoning = "", False
     for item in items:
         kind = _kind(_plain(item))
         # Reasoning stays with the items that follow from it, because a provider rejects one without the
         # other.
-        goes_on = kind in _GOES_ON.get(last, ()) or (thinks and kind in ("said", "call", "other"))
-        groups.append((*groups.pop(), item) if goes_on else (item,))
-        thinks = kind == "reasoning" or (thinks and goes_on)
+        is_continued = kind in _CONTINUATIONS.get(last, ()) or (has_reasoning and kind in ("text", "call", "other"))
+        groups.append((*groups.pop(), item) if is_continued else (item,))
+        has_reasoning = kind == "reasoning" or (has_reasoning and is_continued)
         last = kind
     return groups
 
 
-def _told(item: dict[str, Any]) -> dict[str, Any]:
+def _to_function_item(item: dict[str, Any]) -> dict[str, Any]:
     """Converts an item for the planner. Calls and results of built-in tools become those of functions."""
     kind, id = _kind(item), _call_id(item)
     if kind not in ("call", "result") or item["type"] in _FUNCTIONS:
         return item
-    told = item.get("output", {key: value for key, value in item.items() if key not in ("type", "id", "call_id")})
-    text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, default=_wire.plain)
+    content = item.get("output", {key: value for key, value in item.items() if key not in ("type", "id", "call_id")})
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=_wire.plain)
     if kind == "call":
         return {"type": "function_call", "call_id": id, "name": item["type"], "arguments": text}
-    is_image = isinstance(told, dict) and "image_url" in told
-    return {"type": "function_call_output", "call_id": id, "output": [told] if is_image else text}
+    is_image = isinstance(content, dict) and "image_url" in content
+    return {"type": "function_call_output", "call_id": id, "output": [content] if is_image else text}
 
 
-def _wired(group: Group) -> list[dict[str, Any]]:
-    return [_told(_plain(item)) for item in group]
+def _to_wire(group: Group) -> list[dict[str, Any]]:
+    return [_to_function_item(_plain(item)) for item in group]
 
 
-def same(one: Group, other: Group) -> bool:
+def is_same_group(one: Group, other: Group) -> bool:
     """Compares two groups of items by content. The ids and states of items do not count, because a client that
     keeps its own history may not have them.
     """
@@ -106,27 +106,27 @@ def same(one: Group, other: Group) -> bool:
 
 def _content(item: TResponseInputItem) -> dict[str, Any]:
     plain = _plain(item)
-    if _kind(plain) not in ("message", "said", "reasoning") and not plain.get("call_id"):
+    if _kind(plain) not in ("message", "text", "reasoning") and not plain.get("call_id"):
         return plain
-    said = {key: value for key, value in plain.items() if key not in ("id", "status", "type") and value is not None}
-    content = said.get("content")
+    compared = {key: value for key, value in plain.items() if key not in ("id", "status", "type") and value is not None}
+    content = compared.get("content")
     if isinstance(content, list) and all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in content):
-        said["content"] = "".join(one["text"] for one in content)
-    return said
+        compared["content"] = "".join(one["text"] for one in content)
+    return compared
 
 
 class _ServerCall(dict[str, Any]):
     """A call in a conversation that the server keeps. It is planned with its result, and never sent."""
 
 
-def completed(groups: list[Group]) -> list[Group]:
+def add_server_calls(groups: list[Group]) -> list[Group]:
     """Adds a call before results at the beginning whose calls the server keeps. The call is never sent.
 
     The planner excludes a result without a call. If the list has no item of the model, the calls are in a
     conversation on the server, so their results are required.
     """
     plain = [_plain(item) for group in groups for item in group]
-    if any(_kind(item) in ("said", "call", "reasoning") for item in plain):
+    if any(_kind(item) in ("text", "call", "reasoning") for item in plain):
         return groups
     results = [_call_id(item) for item in takewhile(lambda item: _kind(item) == "result", plain)]
     calls = [_ServerCall(type="function_call", call_id=id, name="on_server", arguments="{}") for id in results]
@@ -170,44 +170,44 @@ class ContextWindowFilter(Planned):
         self._policy = Policy(on_overflow)
         self._documents = documents
         self._request = request
-        self._histories: Histories[Group] = Histories(self.manager, _wired, "openai_responses", most, same)
+        self._histories: Histories[Group] = Histories(self.manager, _to_wire, "openai_responses", most, is_same_group)
 
     def conversation(self, key: Hashable) -> Conversation:
         """Returns the planner's log of a conversation, by the result of `key`. Use it to pin notes. Call it
         again for each pin, because a log may be replaced.
         """
-        return self._histories.named(key).log
+        return self._histories.get_named(key).log
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """Plans in a separate thread."""
         documents = await call_async(self._documents, data) if self._documents is not None else None
-        return await asyncio.to_thread(self._planned, data, documents)
+        return await asyncio.to_thread(self._plan_input, data, documents)
 
-    def _planned(self, data: CallModelData[Any], documents: Iterable[Any] | None) -> ModelInputData:
+    def _plan_input(self, data: CallModelData[Any], documents: Iterable[Any] | None) -> ModelInputData:
         given = data.model_data
-        groups = completed(own := grouped(given.input))
+        groups = add_server_calls(own := group_items(given.input))
         # A server that keeps the conversation has the documents of its question.
         is_kept = len(groups) > len(own)
-        told = {"documents": None if is_kept else documents}
-        extra: dict[str, Any] = {"tools": _tools(data.agent), **told, **self._request}
-        history = self._histories.of(groups, self._key(data) if self._key is not None else None)
+        wanted = None if is_kept else documents
+        extra: dict[str, Any] = {"tools": _tools(data.agent), "documents": wanted, **self._request}
+        history = self._histories.get_or_create(groups, self._key(data) if self._key is not None else None)
         with history.lock:
             # The SDK has no hook for replies, so the last plan shows where the next prompt begins.
             plan = history.plan(groups, given.instructions, after_last=True, **extra)
             self._policy.accept(plan)
-            return framed(history.sent(plan), given)
+            return build_prompt(history.sent(plan), given)
 
 
-def framed(sent: Iterable[Sent[Group]], given: ModelInputData) -> ModelInputData:
+def build_prompt(sent: Iterable[SentMessage[Group]], given: ModelInputData) -> ModelInputData:
     """Returns the prompt for the SDK. System texts at its beginning become part of the instructions."""
     texts = [given.instructions] if given.instructions else []
     items: list[TResponseInputItem] = []
-    for one in (one for one in sent if one.item.ids != [SYSTEM]):
+    for one in sent:
         item = one.item
         if one.own is not None and isinstance(one.own[0], _ServerCall):
             continue
         if one.own is not None:
-            items.extend(altered(one.own, one) if item.changed else one.own)
+            items.extend(apply_changes(one.own, one) if item.changed else one.own)
         elif item.role in ("system", "developer") and not items:
             texts.append(item.text)
         else:
@@ -215,7 +215,7 @@ def framed(sent: Iterable[Sent[Group]], given: ModelInputData) -> ModelInputData
     return ModelInputData(items, "\n\n".join(texts) if texts else given.instructions)
 
 
-def altered(own: Group, sent: Sent[Group]) -> Iterator[TResponseInputItem]:
+def apply_changes(own: Group, sent: SentMessage[Group]) -> Iterator[TResponseInputItem]:
     """Returns the items, with copies of shortened ones. Reasoning stays, because the provider rejects its
     items without it.
     """
@@ -223,8 +223,11 @@ def altered(own: Group, sent: Sent[Group]) -> Iterator[TResponseInputItem]:
     ids = iter([one["call_id"] for one in wire if "call_id" in one])
     for item in own:
         plain, update = _plain(item), dict[str, Any]()
-        if "calls" in sent.item.changed and "call_id" in plain:
-            update["call_id"] = next(ids)
+        if "calls" in sent.item.changed and _kind(plain) in ("call", "result"):
+            # Calls without a `call_id`, such as requests for an approval, have one in the log, too.
+            id = next(ids)
+            if "call_id" in plain:
+                update["call_id"] = id
         if "text" in sent.item.changed and _kind(plain) == "result" and isinstance(plain.get("output"), (str, list)):
             update["output"] = wire[0]["output"]
         yield cast(TResponseInputItem, {**plain, **update}) if update else item
@@ -234,14 +237,14 @@ def _tools(agent: Agent[Any]) -> list[dict[str, Any]]:
     """Returns the agent's function tools, handoffs and output schema as tools of the request."""
     functions = [one for one in agent.tools if isinstance(one, FunctionTool) and one.is_enabled is not False]
     others: list[Handoff[Any, Any]] = [one if isinstance(one, Handoff) else handoff(one) for one in agent.handoffs]
-    told = [(one.name, one.description, one.params_json_schema) for one in functions]
-    told += [(one.tool_name, one.tool_description, one.input_json_schema) for one in others]
+    tools = [(one.name, one.description, one.params_json_schema) for one in functions]
+    tools += [(one.tool_name, one.tool_description, one.input_json_schema) for one in others]
     if agent.output_type is not None:
         output = agent.output_type
         schema = output if isinstance(output, AgentOutputSchemaBase) else AgentOutputSchema(output, False)
         if not schema.is_plain_text():
-            told.append((schema.name(), "", schema.json_schema()))
-    return [{"type": "function", "name": name, "description": text, "parameters": form} for name, text, form in told]
+            tools.append((schema.name(), "", schema.json_schema()))
+    return [{"type": "function", "name": name, "description": text, "parameters": form} for name, text, form in tools]
 
 
 class StoreSession:
@@ -276,7 +279,7 @@ class StoreSession:
         return await asyncio.to_thread(self._newest, newest)
 
     def _newest(self, limit: int | None) -> list[TResponseInputItem]:
-        texts = self._store.newest_items(self.session_id, limit=limit, kind=_HELD)
+        texts = self._store.newest_items(self.session_id, limit=limit, kind=_ITEM_KIND)
         # One call for all items is twice as fast as a call for each.
         return cast("list[TResponseInputItem]", json.loads(f"[{','.join(texts)}]"))
 
@@ -284,11 +287,11 @@ class StoreSession:
         """Appends all items or none."""
         texts = [json.dumps(_plain(item), default=_wire.plain) for item in items]
         if texts:
-            await asyncio.to_thread(self._store.push_items, self.session_id, texts, kind=_HELD)
+            await asyncio.to_thread(self._store.push_items, self.session_id, texts, kind=_ITEM_KIND)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Removes the newest item and returns it. Returns None if there is none."""
-        text = await asyncio.to_thread(self._store.pop_item, self.session_id, kind=_HELD)
+        text = await asyncio.to_thread(self._store.pop_item, self.session_id, kind=_ITEM_KIND)
         return None if text is None else cast(TResponseInputItem, json.loads(text))
 
     async def clear_session(self) -> None:
@@ -296,7 +299,7 @@ class StoreSession:
         await asyncio.to_thread(self._clear)
 
     def _clear(self) -> None:
-        while self._store.newest_items(self.session_id, limit=1, kind=_HELD):
+        while self._store.newest_items(self.session_id, limit=1, kind=_ITEM_KIND):
             log, revision = self._store.load(self.session_id)
             log.start_fresh()
             try:

@@ -34,7 +34,7 @@ from pydantic_ai.models import ModelRequestContext
 from . import _wire
 from ._calls import call_async
 from ._core import Conversation, ItemMessage, Manager
-from ._history import SYSTEM, Histories, History, Sent, Turn, item_messages
+from ._history import Histories, History, SentMessage, Turn, item_messages
 from ._policy import OnOverflow, Planned, Policy, RequestOptions, check_options, manager_of, output_tool
 from ._pydantic_ai_store import StoreConversations
 
@@ -47,7 +47,12 @@ __all__ = ["ContextWindow", "StoreConversations"]
 Documents: TypeAlias = Callable[[RunContext[Any]], Iterable[Any] | Awaitable[Iterable[Any]]]
 
 #: Parts without content of their own. They are sent with their request.
-_SILENT = ("tool-availability-delta", "capability-load-delta", "model-settings-delta", "instruction-baseline")
+_PARTS_WITHOUT_CONTENT = (
+    "tool-availability-delta",
+    "capability-load-delta",
+    "model-settings-delta",
+    "instruction-baseline",
+)
 
 
 @dataclass(frozen=True)
@@ -70,17 +75,17 @@ def _units(messages: Iterable[ModelMessage]) -> list[Unit]:
         else:
             # Results are sent first, whatever their position.
             parts = sorted(one.parts, key=lambda part: not _is_result(part))
-            units.extend([Unit(part, one) for part in parts if part.part_kind not in _SILENT])
+            units.extend([Unit(part, one) for part in parts if part.part_kind not in _PARTS_WITHOUT_CONTENT])
     return units
 
 
-def _wired(unit: Unit) -> list[dict[str, Any]]:
+def _to_wire(unit: Unit) -> list[dict[str, Any]]:
     part = unit.part
     if isinstance(part, ModelResponse):
         return [_response(part)]
     if part.part_kind in ("system-prompt", "instruction-delta"):
         return [{"role": "system", "content": part.content if part.part_kind == "system-prompt" else part.render()}]
-    content: Any = part.model_response() if part.part_kind.startswith("retry-") else _said(part)
+    content: Any = part.model_response() if part.part_kind.startswith("retry-") else _part_content(part)
     if not isinstance(content, str):
         content = [_block(one) for one in content]
     if not _is_result(part):
@@ -98,11 +103,11 @@ def _response(response: ModelResponse) -> dict[str, Any]:
         elif isinstance(part, ThinkingPart) and part.signature and part.provider_name in ("anthropic", "bedrock"):
             content.append({"type": "thinking", "thinking": part.content, "signature": part.signature})
         else:
-            content.append(_block(part.content if part.part_kind == "file" else _said(part)))
+            content.append(_block(part.content if part.part_kind == "file" else _part_content(part)))
     return {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
 
 
-def _said(part: Any) -> Any:
+def _part_content(part: Any) -> Any:
     """Returns the content of a part. Calls and results of the provider's own tools count as JSON."""
     if isinstance(part, ThinkingPart):
         # Reasoning without a provider's signature is sent back as text.
@@ -158,7 +163,7 @@ class ContextWindow(Planned, AbstractCapability[Any]):
         self.manager = manager_of(manager)
         self._policy = Policy(on_overflow)
         self._documents, self._retries, self._most, self._request = documents, retries, most, request
-        self._histories: Histories[Unit] = Histories(self.manager, _wired, most=most)
+        self._histories: Histories[Unit] = Histories(self.manager, _to_wire, most=most)
         #: The current request of each run.
         self._turns: dict[str | None, _Turn] = {}
 
@@ -166,7 +171,7 @@ class ContextWindow(Planned, AbstractCapability[Any]):
         """Returns the planner's log of a conversation. Use it to pin notes. Call it again for each pin, because
         a log may be replaced.
         """
-        return self._histories.named(conversation_id).log
+        return self._histories.get_named(conversation_id).log
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -202,7 +207,7 @@ class ContextWindow(Planned, AbstractCapability[Any]):
         """Stores the reply, with the provider's report."""
         if (turn := self._turns.pop(ctx.run_id, None)) is not None:
             # A thread of another task may hold the conversation's lock while it plans.
-            await asyncio.to_thread(turn.commit, Unit(response, response), _reported(response))
+            await asyncio.to_thread(turn.commit, Unit(response, response), _usage(response))
         return response
 
     def _turn(self, ctx: RunContext[Any], context: ModelRequestContext, extra: dict[str, Any]) -> _Turn:
@@ -217,7 +222,7 @@ class ContextWindow(Planned, AbstractCapability[Any]):
             wire.append(output_tool(output.name or "output", output.json_schema, output.description or ""))
         extra.setdefault("tools", wire)
         units, system = _units(context.messages), InstructionPart.join(given.instruction_parts or [])
-        history = self._histories.of(units, ctx.conversation_id, is_made_up=True)
+        history = self._histories.get_or_create(units, ctx.conversation_id, is_made_up=True)
         turn = self._turns[ctx.run_id] = _Turn(history, units, system, extra, self._retries, self._policy)
         turn.tail = context.messages[-1]
         # A failed run leaves its turn behind, so the oldest turns are dropped.
@@ -226,14 +231,14 @@ class ContextWindow(Planned, AbstractCapability[Any]):
         return turn
 
 
-def _reported(response: ModelResponse) -> dict[str, Any] | None:
-    told = response.usage
-    if not told.input_tokens:
+def _usage(response: ModelResponse) -> dict[str, Any] | None:
+    usage = response.usage
+    if not usage.input_tokens:
         return None
     return {
-        "prompt_tokens": told.input_tokens,
-        "completion_tokens": told.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": told.cache_read_tokens},
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read_tokens},
     }
 
 
@@ -251,9 +256,8 @@ class _Turn(Turn[Unit]):
     def messages(self) -> list[ModelMessage]:
         """Returns the prompt as messages of Pydantic AI."""
         made: list[ModelMessage] = []
-        sent = [one for one in self.sent if one.item.ids != [SYSTEM]]
-        for _, run in groupby(sent, lambda one: id(one.own.message) if one.own is not None else None):
-            made.extend(self._put_together(list(run)))
+        for _, run in groupby(self.sent, lambda one: id(one.own.message) if one.own is not None else None):
+            made.extend(self._join_parts(list(run)))
         # The run may end with a request without a prompt, or with a response to continue. Either must come
         # last.
         if isinstance(self.tail, ModelResponse) or not any(id(part) in self._planned for part in self.tail.parts):
@@ -267,15 +271,15 @@ class _Turn(Turn[Unit]):
         made = [one for one in self.messages() if id(one) in there or id(one) not in known]
         return [*made, *(one for one in refused if id(one) not in known)]
 
-    def _put_together(self, run: list[Sent[Unit]]) -> Iterator[ModelMessage]:
+    def _join_parts(self, run: list[SentMessage[Unit]]) -> Iterator[ModelMessage]:
         own = run[0].own
         if own is None:
             # The run itself completes a call without a result.
-            yield from (_added(one.item) for one in run if one.item.role != "tool")
+            yield from (_to_message(one.item) for one in run if one.item.role != "tool")
         elif isinstance(own.message, ModelResponse):
-            yield _altered(own.part, run[0].item)
+            yield _apply_changes(own.part, run[0].item)
         else:
-            kept = {id(one.own.part): _altered(one.own.part, one.item) for one in run if one.own is not None}
+            kept = {id(one.own.part): _apply_changes(one.own.part, one.item) for one in run if one.own is not None}
             parts = list(own.message.parts)
             planned = [id(part) for part in parts if id(part) in self._planned]
             # Parts without content of their own, and parts that were added since, stay with the last part.
@@ -285,13 +289,13 @@ class _Turn(Turn[Unit]):
             yield own.message if same else replace(own.message, parts=parts)
 
 
-def _added(item: ItemMessage) -> ModelMessage:
+def _to_message(item: ItemMessage) -> ModelMessage:
     if item.role == "assistant":
         return ModelResponse([TextPart(item.text)])
     return ModelRequest([UserPromptPart(item.text) if item.role == "user" else SystemPromptPart(item.text)])
 
 
-def _altered(own: Any, item: ItemMessage) -> Any:
+def _apply_changes(own: Any, item: ItemMessage) -> Any:
     """Returns a copy with the planner's changes of call ids or results. Returns the history's own object
     if nothing changed.
     """

@@ -109,7 +109,7 @@ pub(crate) struct Documents {
     #[arg(long, value_name = "FILE")]
     pub(crate) rag: Option<PathBuf>,
     /// Format of the retrieval results
-    #[arg(long, value_enum, default_value_t = Retriever::List, value_name = "WHOSE", requires = "rag")]
+    #[arg(long, value_enum, default_value_t = Retriever::List, value_name = "FORMAT", requires = "rag")]
     pub(crate) rag_from: Retriever,
     /// Treat scores as distances (smaller is better), and invert them
     #[arg(long, requires = "rag")]
@@ -310,13 +310,13 @@ pub(super) fn tokens(text: &str) -> Result<u64, String> {
 /// Parses a number greater than 0.
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     let number: Option<usize> = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "expected a number from 1 up".into())
+    number.ok_or_else(|| "expected a number of 1 or more".into())
 }
 
 /// Parses a width of at least 40 columns.
 fn columns(text: &str) -> Result<usize, String> {
     let columns: Option<usize> = text.parse().ok().filter(|columns| *columns >= 40);
-    columns.ok_or_else(|| "expected columns from 40 up".into())
+    columns.ok_or_else(|| "expected 40 columns or more".into())
 }
 
 impl Limits {
@@ -418,14 +418,14 @@ fn day(text: &str) -> Result<String, String> {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
         });
-    if is_day { Ok(text.into()) } else { Err("expected year, month and day, as 2026-12-01".into()) }
+    if is_day { Ok(text.into()) } else { Err("expected year, month and day, as in 2026-12-01".into()) }
 }
 
 /// The precision of token counts of excluded items.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Counts {
     /// Precision of the token counts of excluded items
-    #[arg(long, value_enum, default_value_t = CertaintyAsked::Auto, value_name = "HOW", help_heading = "Output")]
+    #[arg(long, value_enum, default_value_t = CertaintyAsked::Auto, value_name = "PRECISION", help_heading = "Output")]
     certainty: CertaintyAsked,
 }
 

@@ -85,7 +85,7 @@ pub(crate) enum Command {
     /// Print the JSON Schema of plans, sessions or option files, for editors and checks
     Schema {
         /// Subject of the schema
-        #[arg(value_enum)]
+        #[arg(value_enum, value_name = "SUBJECT")]
         of: SchemaOf,
     },
     /// Print a script that completes command lines: plan-inspect completions bash > FOLDER/plan-inspect
@@ -289,7 +289,7 @@ pub(crate) struct Diff {
     #[arg(long, value_enum, default_value_t = DiffFormat::Text, help_heading = "Output")]
     pub(crate) format: DiffFormat,
     /// Exit with 1 if one of these happened; separate several with commas
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT", help_heading = "Output")]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "EVENT", help_heading = "Output")]
     pub(crate) fail_on: Vec<FailOn>,
 }
 
@@ -532,6 +532,7 @@ pub(crate) enum ConfigCommand {
 pub(crate) enum ModelsCommand {
     /// List the known models, or those with these words in name or provider
     List {
+        /// Words that the name or the provider contains [default: all models]
         #[arg(value_name = "WORD")]
         words: Vec<String>,
         #[command(flatten)]
@@ -542,6 +543,7 @@ pub(crate) enum ModelsCommand {
     },
     /// Show the entry of one model, and its source
     Show {
+        /// Name of the model, or another name of it
         name: String,
         #[command(flatten)]
         models: Models,

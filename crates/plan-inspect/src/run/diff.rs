@@ -228,15 +228,22 @@ fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
             text = text + "| " + &cells.join(" | ") + " |\n";
         }
     }
+    if diff.changes.is_empty() && diff.thoughts.is_empty() {
+        text = text + "\n" + unchanged(diff) + "\n";
+    }
     text
+}
+
+/// Describes two plans without changes of items.
+fn unchanged(diff: &analysis::Diff) -> &'static str {
+    let is_broken = diff.prefix.as_ref().is_some_and(|prefix| prefix.cause.is_some());
+    // "No differences" would be false if the prompts differ outside of items.
+    if is_broken || diff.tools.is_some() { "no item changed its state or text" } else { "no differences" }
 }
 
 fn text(diff: &analysis::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() && diff.thoughts.is_empty() {
-        let is_broken = diff.prefix.as_ref().is_some_and(|prefix| prefix.cause.is_some());
-        // "No differences" would be false if the prompts differ outside of items.
-        let same = is_broken || diff.tools.is_some();
-        return if same { "no item changed its state or text\n" } else { "no differences\n" }.into();
+        return format!("{}\n", unchanged(diff));
     }
     let columns = report::ChangeText::HEADINGS.map(|heading| (heading, Align::Left));
     let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());

@@ -123,7 +123,7 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
     // All explanations have the same prompt budget.
     let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));
     let runs = all.iter().any(|one| one.first_id.is_some());
-    let said = "\nOf a run of messages (a..b): tokens of all of it, budgets of its newest exchange.\n";
+    let said = "\nA run of messages (a..b) has the tokens of the whole run and the budgets of its newest exchange.\n";
     let runs = if runs { folded(said, screen.limit()) } else { String::new() };
     format!("{}{table}{runs}", budget.unwrap_or_default())
 }

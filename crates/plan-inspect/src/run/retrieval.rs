@@ -49,7 +49,7 @@ fn text(budget: RetrievalBudget, top_k: Option<(u64, u64)>, screen: &Screen) -> 
         table.row([
             "top_k".to_owned(),
             grouped(top_k),
-            format!("documents of {} tokens each", grouped(each)),
+            format!("maximum number of documents of {} tokens", grouped(each)),
         ]);
     }
     table.to_string()

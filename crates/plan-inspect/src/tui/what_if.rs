@@ -66,7 +66,7 @@ impl Saved {
             let id = report::printable(&plain::short(id.as_str()));
             ensure!(is_there, "{at}: excluded: {name} has no document `{id}`");
         }
-        ensure!(saved.prompt_budget != Some(0), "{at}: prompt_budget: expected tokens from 1 up, or null");
+        ensure!(saved.prompt_budget != Some(0), "{at}: prompt_budget: expected 1 token or more, or null");
         // The session can have been shortened since the file was written.
         let prompts = subject.prompts;
         ensure!(

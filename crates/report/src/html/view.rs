@@ -212,9 +212,12 @@ fn explained(explanations: usize, rows: usize) -> String {
     match explanations {
         0 => "This page has no explanations.".into(),
         some if some < rows => {
-            format!("{} of these rows are explained: at which budgets they are in.", grouped(some as u64))
+            format!(
+                "{} of these rows show the budgets at which their items are in the prompt.",
+                grouped(some as u64)
+            )
         }
-        _ => "Each row is explained: at which budgets it is in.".into(),
+        _ => "Each row shows the budgets at which its item is in the prompt.".into(),
     }
 }
 

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub const LONGEST: usize = 4_194_304;
 
 /// The error text of a stream that ended too early.
-const CUT: &str = "the connection was cut before the reply was whole";
+const CUT: &str = "the connection was closed before the reply was complete";
 
 /// A model of a provider.
 #[derive(Clone)]
@@ -91,7 +91,7 @@ impl Remote {
                 let [received, most] = [received, LONGEST].map(|bytes| report::grouped(bytes as u64));
                 let url = &self.url;
                 return Err(format!(
-                    "the reply from {url} has {received} bytes and goes on; expected {most} at most, so it was broken off"
+                    "the reply from {url} has {received} bytes and continues; expected at most {most}, so it was aborted"
                 ));
             }
             match event {
@@ -171,9 +171,9 @@ impl Remote {
         match status {
             0 if text.is_empty() => format!("no answer from {url}: {said}"),
             0 => CUT.into(),
-            401 | 403 => format!("{url} does not take the key in {key}: {said}"),
-            404 => format!("{url} does not know the model {model}: {said} (/model NAME takes another one)"),
-            200 => format!("{url} broke off: {said}"),
+            401 | 403 => format!("{url} does not accept the key in {key}: {said}"),
+            404 => format!("{url} does not know the model {model}: {said} (/model NAME selects another one)"),
+            200 => format!("{url} aborted: {said}"),
             status => format!("{url} answered {status}: {said}"),
         }
     }

@@ -47,7 +47,7 @@ impl Chat {
         let is_change =
             matches!(name, "fresh" | "undo") || matches!(name, "model" | "sessions") && !rest.is_empty();
         let waits = is_change || name == "compact";
-        ensure!(!waits || matches!(self.turn, Turn::Idle), "a reply is on its way; Ctrl-C stops it");
+        ensure!(!waits || matches!(self.turn, Turn::Idle), "a reply is pending; Ctrl-C stops it");
         let said = match name {
             "pin" => self.pin(rest),
             "unpin" => self.unpin(rest),
@@ -94,7 +94,7 @@ impl Chat {
         let is_free = |id: &String| !self.pinned().contains(id) && self.log.ttl(id).is_none();
         let id = (1..).map(|number| format!("note-{number}")).find(is_free).unwrap_or_default();
         self.log.pin(PinnedItem::new(id.as_str(), what));
-        Ok(format!("{id} is pinned. /ttl 3 lets it stay for three turns."))
+        Ok(format!("{id} is pinned. /ttl 3 limits it to three turns."))
     }
 
     /// Returns the ids of pinned messages and notes, the newest note last.
@@ -105,13 +105,13 @@ impl Chat {
 
     fn unpin(&mut self, id: &str) -> Said {
         ensure!(self.log.unpin(id), "{id:?} is not pinned; pins: {}", self.pinned().join(", "));
-        Ok(format!("{id} is not pinned any more."))
+        Ok(format!("{id} is no longer pinned."))
     }
 
     fn ttl(&mut self, rest: &str) -> Said {
         let mut words = rest.split_whitespace().rev();
         let turns: Option<u32> = words.next().and_then(|turns| turns.parse().ok());
-        let turns = turns.context("expected a number of turns, as /ttl 3 or /ttl note-1 3")?;
+        let turns = turns.context("expected a number of turns, as in /ttl 3 or /ttl note-1 3")?;
         let id = words.next().map(str::to_owned).or_else(|| self.pinned().pop());
         let id = id.context("there are no pins; /pin TEXT makes one")?;
         self.log.set_ttl(id.as_str(), Ttl::turns(turns))?;
@@ -134,33 +134,37 @@ impl Chat {
         if !self.documents.iter().any(is_known)
             && !self.left_out.excluded().contains(&ItemId::from(id.as_str()))
         {
-            let hint = "it is no document of the prompt; messages leave by /compact, or by /undo ID";
+            let hint = "it is not a document of the prompt; /compact or /undo ID removes messages";
             return self.unpin(id).context(hint);
         }
         Ok(match self.leave_document_out(id) {
-            true => format!("{id} is left out from now on."),
-            false => format!("{id} is not left out any more."),
+            true => format!("{id} is excluded from now on."),
+            false => format!("{id} is no longer excluded."),
         })
     }
 
     fn start_fresh(&mut self) -> String {
         self.log.start_fresh();
         self.documents.clear();
-        "What was said so far is archived: it is shown, and not sent any more. /undo takes that back.".into()
+        "All messages so far are archived: they are shown, but no longer sent. /undo reverts this.".into()
     }
 
     fn undo(&mut self, id: &str) -> Said {
         if id.is_empty() {
             let number = self.log.undo_compaction();
-            let number = number
-                .context("nothing is archived by a compaction; /undo ID goes back to before a message")?;
-            return Ok(format!("Compaction {number} is taken back."));
+            let number = number.context(
+                "no compaction has archived messages; /undo ID removes a message and all later ones",
+            )?;
+            return Ok(format!("Compaction {number} is reverted."));
         }
         let instructs = |row| matches!(row, HistoryRow::Message { id: own, message, .. } if own == id && message.role().instructs());
-        ensure!(!self.log.history().any(instructs), "{id} tells the model what to do; it stays");
+        ensure!(
+            !self.log.history().any(instructs),
+            "{id} is an instruction for the model and cannot be removed"
+        );
         self.log.rewind_before(id)?;
         self.documents.clear();
-        Ok(format!("The conversation goes on from before {id}."))
+        Ok(format!("The conversation continues before {id}."))
     }
 
     fn model(&mut self, name: &str) -> Said {
@@ -197,7 +201,7 @@ impl Chat {
         let plan = after.manager.build_plan(&second)?;
         if let Some(same) = plan.repeated() {
             said += &format!(
-                "The first {} of this prompt's {} tokens are those of the prompt before.",
+                "The first {} of this prompt's {} tokens are equal to the previous prompt.",
                 grouped(same.tokens.min(plan.estimated_tokens_total.tokens)),
                 grouped(plan.estimated_tokens_total.tokens)
             );
@@ -252,7 +256,7 @@ impl Chat {
 
     fn sessions(&mut self, name: &str) -> Said {
         if name.is_empty() {
-            let mut said = "Sessions of this folder; /sessions NAME goes to one or begins it.".to_owned();
+            let mut said = "Sessions of this folder; /sessions NAME opens or starts one.".to_owned();
             for one in self.saved.store.list(&ListOptions::new().with_limit(50))? {
                 let here = if one.id == self.saved.id { "*" } else { " " };
                 let model = one.model.as_deref().unwrap_or("no reply yet");

@@ -43,7 +43,7 @@ impl Chat {
     /// Shows the effect of `/compact`, which an answer of yes then applies.
     pub(super) fn preview_compaction(&mut self) -> String {
         if self.compacting.is_some() {
-            return "A compaction is on its way.".into();
+            return "A compaction is running.".into();
         }
         let job = match self.manager.compactor().now(&self.request()) {
             Ok(Some(job)) if job.archived_ids().len() > 1 => job,
@@ -52,7 +52,7 @@ impl Chat {
                     Ok(CompactionState::Waiting(why)) => why.text(),
                     _ => "there is too little to compact yet",
                 };
-                return format!("Nothing is compacted: {why}.");
+                return format!("Nothing was compacted: {why}.");
             }
             Err(error) => return error.to_string(),
         };
@@ -60,8 +60,8 @@ impl Chat {
         let by = by.unwrap_or_else(|| "a digest, made without a model".into());
         let (count, ids) = (job.messages_archived(), job.archived_ids());
         let said = format!(
-            "Compaction would archive {count} messages, {} to {}. In their place: {by}. Nothing is deleted; /undo takes \
-             it back. Enter does it, Esc leaves it.",
+            "Compaction would archive {count} messages, {} to {}. In their place: {by}. Nothing is deleted; /undo reverts \
+             it. Enter applies it, Esc cancels.",
             ids[0],
             ids[ids.len() - 1]
         );
@@ -97,7 +97,7 @@ impl Chat {
             let summary = summariser.summarise(&asked).await;
             tasks.send(Event::Summarised(number, summary.map_err(|error| error.to_string())));
         });
-        self.say(format!("Summarising {} messages; the chat goes on.", job.messages_archived()));
+        self.say(format!("Summarising {} messages; you can continue the chat.", job.messages_archived()));
         self.compacting = Some(Compacting { number, job, task: task.abort_handle(), answer: None });
     }
 
@@ -125,7 +125,7 @@ impl Chat {
             Ok(record) => Ok(record),
             Err(why) => {
                 let done = compactor.compact_without_model(&mut self.log, job);
-                self.fail(format!("There is no summary, so it is done without one: {why}"));
+                self.fail(format!("There is no summary, so the compaction uses none: {why}"));
                 done
             }
         };
@@ -136,9 +136,7 @@ impl Chat {
         match done {
             Ok(record) => {
                 let (count, freed) = (record.messages_archived, report::grouped(record.freed()));
-                self.say(format!(
-                    "{count} messages are archived, {freed} tokens freed. /undo takes them back."
-                ));
+                self.say(format!("{count} messages are archived, {freed} tokens freed. /undo reverts this."));
             }
             Err(error) => self.fail(format!("Nothing was compacted: {error}")),
         }

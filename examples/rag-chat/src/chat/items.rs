@@ -14,7 +14,7 @@ impl Chat {
             return format!("{name} is a document: documents cannot be pinned");
         } else if self.log.has_note(id) {
             self.log.unpin(id);
-            format!("{name} is unpinned: the note is gone, /pin TEXT makes it again")
+            format!("{name} is unpinned: the note is removed, /pin TEXT creates it again")
         } else if self.log.is_pinned(id.as_str()) {
             self.log.unpin(id);
             format!("{name} is unpinned")
@@ -34,20 +34,20 @@ impl Chat {
         if is_document {
             self.leave_document_out(id.as_str());
             self.changed();
-            return format!("{name} is left out from now on, /drop {} brings it back", end(id));
+            return format!("{name} is excluded from now on, /drop {} restores it", end(id));
         }
         let is_it = |item: &&PlannedItem| item.id == *id && item.kind != ItemKind::Document;
         let Some(item) = self.plan.included.iter().find(is_it) else {
-            return format!("{name} is out already");
+            return format!("{name} is already excluded");
         };
         let is_note = self.log.has_note(id);
         if item.reason == IncludedReason::Required || !is_note && self.log.position_of(id).is_none() {
-            return format!("{name} is required: it cannot be left out");
+            return format!("{name} is required: it cannot be excluded");
         }
         WhatIf::new().with_expired(id.clone(), true).apply(&mut self.log);
         self.changed();
         let back = if is_note { format!("/ttl {name} 3") } else { "p".into() };
-        format!("{name} is left out from now on, {back} brings it back")
+        format!("{name} is excluded from now on, {back} restores it")
     }
 
     /// Excludes a document, or includes an excluded one again. Returns true if it is excluded now.

@@ -198,10 +198,10 @@ impl Chat {
             Ok(done) => {
                 let Refreshed { files, chunks, read, gone, unreadable, rebuilt, is_busy } = &done;
                 if let Some(why) = rebuilt {
-                    self.say(format!("The index was damaged, so it is made again: {why}"));
+                    self.say(format!("The index was damaged, so it is rebuilt: {why}"));
                 }
                 if *is_busy {
-                    self.say("Another chat is indexing this folder; what the index has is used.");
+                    self.say("Another chat is indexing this folder; this one uses the present index.");
                 } else if *files == 0 {
                     self.fail("There is no document in this folder: expected files that end in .md or .txt.");
                 } else if read + gone > 0 || self.indexed.files == 0 {
@@ -251,15 +251,17 @@ impl Chat {
     fn tell(&mut self, events: Vec<ContextEvent>) {
         for event in events {
             let said = match event {
-                ContextEvent::LevelCrossed { to: Level::Normal, .. } => "The window has room again.".into(),
+                ContextEvent::LevelCrossed { to: Level::Normal, .. } => {
+                    "The window has free space again.".into()
+                }
                 ContextEvent::LevelCrossed { to: Level::Approaching, .. } => {
                     "The window is getting full.".into()
                 }
-                ContextEvent::LevelCrossed { .. } => "The window is full; /compact makes room.".into(),
-                ContextEvent::MaxTokens => "The reply reached its largest length and was cut.".into(),
+                ContextEvent::LevelCrossed { .. } => "The window is full; /compact frees space.".into(),
+                ContextEvent::MaxTokens => "The reply reached its maximum length and was cut.".into(),
                 ContextEvent::WindowFull => "The reply filled the window and was cut.".into(),
                 ContextEvent::ReasoningDropped { reason, .. } => {
-                    format!("Earlier thoughts were left out: {reason}")
+                    format!("Earlier reasoning was dropped: {reason}")
                 }
                 _ => continue,
             };

@@ -57,7 +57,7 @@ impl Chat {
         let Some(remembered) = &self.remembered else { return };
         if let Err(error) = remembered.write(&self.saved.id, name) {
             let path = remembered.path.display().to_string();
-            self.fail(format!("The model is not remembered for the next start: {path}: {error:#}"));
+            self.fail(format!("The model is not saved for the next start: {path}: {error:#}"));
         }
     }
 
@@ -69,7 +69,7 @@ impl Chat {
             Ok(mut all) => all.remove(&self.saved.id),
             Err(error) => {
                 let path = remembered.path.display().to_string();
-                return self.fail(format!("{path}: the model of this session is not known: {error:#}"));
+                return self.fail(format!("{path}: the model of this session is unknown: {error:#}"));
             }
         };
         let Some(name) = name.filter(|name| self.named.as_ref() != Some(name)) else { return };

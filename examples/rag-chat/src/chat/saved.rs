@@ -44,8 +44,9 @@ impl Saved {
         let questions = log.messages().iter().filter(|message| message.role() == Role::User).count();
         let open = if is_open(log) { "\nThe last question has no reply; /retry asks again." } else { "" };
         match questions {
-            0 => format!("Session \"{}\" begins.", self.id),
-            _ => format!("Session \"{}\" goes on: {questions} questions so far.{open}", self.id),
+            0 => format!("Session \"{}\" starts.", self.id),
+            1 => format!("Session \"{}\" continues: 1 question so far.{open}", self.id),
+            _ => format!("Session \"{}\" continues: {questions} questions so far.{open}", self.id),
         }
     }
 
@@ -74,7 +75,7 @@ impl Chat {
             written = taken.map(|(revision, id)| {
                 let old = std::mem::replace(&mut saved.id, id);
                 said = Some(format!(
-                    "Another chat wrote to session \"{old}\". Nothing is lost: this one goes on as \"{}\", and \
+                    "Another chat wrote to session \"{old}\". Nothing is lost: this one continues as \"{}\", and \
                      /sessions {old} shows the other one.",
                     saved.id
                 ));

@@ -81,7 +81,7 @@ impl Chat {
     /// Adds a question to the conversation and saves it before anything is sent.
     pub fn ask(&mut self, question: &str) {
         if !matches!(self.turn, Turn::Idle) {
-            return self.fail("A reply is on its way; Ctrl-C stops it.");
+            return self.fail("A reply is pending; Ctrl-C stops it.");
         }
         if let Some(name) = self.named.clone() {
             self.remember_model(&name);
@@ -99,8 +99,8 @@ impl Chat {
                 self.changed();
                 self.search();
             }
-            Turn::Idle => self.fail("The last question has its reply; there is nothing to ask again."),
-            _ => self.fail("A reply is on its way; Ctrl-C stops it."),
+            Turn::Idle => self.fail("The last question has a reply; there is nothing to retry."),
+            _ => self.fail("A reply is pending; Ctrl-C stops it."),
         }
     }
 
@@ -153,7 +153,7 @@ impl Chat {
             let help = overflow.remedies.iter().map(|remedy| report::remedy(remedy, &plan.limits));
             let (help, conflict) = (help.collect::<Vec<_>>().join("; "), report::conflict(overflow));
             return self
-                .fail(format!("Nothing was sent: this does not fit: {conflict}. What would help: {help}."));
+                .fail(format!("Nothing was sent: these items do not fit: {conflict}. Remedies: {help}."));
         }
         let documents = self.kept_documents();
         let prompt = Prompt::from_plan(&plan, self.question(0), documents.clone());
@@ -196,10 +196,10 @@ impl Chat {
         answering.text.clear();
         self.spent += self.cost_of(report);
         let why = match report.stop {
-            Some(StopReason::MaxTokens) => ": it reached its largest length while the model thought",
+            Some(StopReason::MaxTokens) => ": its reasoning reached the maximum length",
             Some(StopReason::ContextFull) => ": the window was full",
             Some(StopReason::ToolCalls) => ": it calls tools, and the chat has none",
-            Some(StopReason::Refused) => ": the provider held it back",
+            Some(StopReason::Refused) => ": the provider blocked it",
             _ => "",
         };
         self.refused(answering, format!("The reply is empty{why}"));
@@ -240,7 +240,7 @@ impl Chat {
                 self.manager = manager;
                 Ok(self.manager.build_plan(&self.request())?)
             });
-            self.say("The model does not take its earlier thoughts back; prompts go without thoughts until /model.");
+            self.say("The model refuses its earlier reasoning; prompts are sent without it until /model.");
             Some((next, smaller, true))
         } else {
             None
@@ -249,7 +249,7 @@ impl Chat {
             Some((Ok(next), smaller, without)) => return self.send(next, smaller, without),
             Some((Err(error), ..)) => self.fail(format!("{error:#}")),
             None if text.is_empty() => self.fail(format!("{failure}. /retry asks again.")),
-            None => self.fail(format!("{failure}. What came of the reply stays.")),
+            None => self.fail(format!("{failure}. The received part of the reply is kept.")),
         }
         self.keep(&plan, text);
     }
@@ -262,7 +262,9 @@ impl Chat {
             Turn::Answering(answering) => {
                 answering.task.abort();
                 self.log.set_responding(false);
-                self.say("Stopped; what came of the reply stays, and /retry asks again where nothing came.");
+                self.say(
+                    "Stopped; the received part of the reply is kept. /retry asks again if there is none.",
+                );
                 self.keep(&answering.plan, answering.text);
             }
         }

@@ -21,7 +21,7 @@ pub(super) fn paste(input: &Input, text: &str) -> (Input, Option<String>) {
     line.splice(at..at, pasted);
     let cut = (count < all).then(|| {
         let [count, all, most] = [count, all, LONGEST].map(|n| grouped(n as u64));
-        format!("Pasted: {count} of {all} characters, a question has {most} at most; a file in the folder has room")
+        format!("Pasted: {count} of {all} characters, a question has at most {most}; use a file in the folder for more")
     });
     (Input::new(line.into_iter().collect()).with_cursor(cursor), cut)
 }
@@ -70,6 +70,6 @@ mod tests {
     fn truncated_paste_is_reported() {
         let (input, cut) = paste(&Input::new("x".repeat(19_999)), "12");
         assert_eq!(input.value().len(), 20_000);
-        assert!(cut.unwrap().starts_with("Pasted: 1 of 2 characters, a question has 20,000 at most"));
+        assert!(cut.unwrap().starts_with("Pasted: 1 of 2 characters, a question has at most 20,000"));
     }
 }

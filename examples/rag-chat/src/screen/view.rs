@@ -166,12 +166,12 @@ fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
 
 fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
     let title = match (&chat.turn, chat.indexing) {
-        (_, Some((_, 0))) => "Looking through the folder".into(),
+        (_, Some((_, 0))) => "Scanning the folder".into(),
         (_, Some((done, of))) => format!("Indexing: {done} of {of} files"),
         (Turn::Idle, None) if chat.preview.is_some() => "Compact? Enter: yes, Esc: no".into(),
-        (Turn::Idle, None) if chat.is_busy() => "Summarising beside the chat; Ctrl-C stops it".into(),
+        (Turn::Idle, None) if chat.is_busy() => "Summarising in the background; Ctrl-C stops it".into(),
         (Turn::Idle, None) => "Ask".to_owned(),
-        (Turn::Searching(_), None) => "Looking for documents".into(),
+        (Turn::Searching(_), None) => "Searching documents".into(),
         (Turn::Answering(reply), None) if reply.text.is_empty() => {
             "Waiting for the reply; Ctrl-C stops it".into()
         }
@@ -198,16 +198,16 @@ fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
 
 fn help_line(chat: &Chat, screen: &Screen) -> &'static str {
     match screen.focus {
-        _ if screen.is_ending => "Ctrl-C again ends the chat; it goes on from here next time",
+        _ if screen.is_ending => "Ctrl-C again ends the chat; the next run continues it",
         Focus::Line if screen.asks(chat) => {
-            "A pin asks what becomes of it: Tab goes there. Enter sends, /help"
+            "An expired pin needs a decision: Tab selects it. Enter sends, /help"
         }
         Focus::Line => "Enter sends, Tab: items of the prompt, PgUp scrolls, /help, Ctrl-D ends",
         Focus::Items if screen.filter.is_some() => {
             "A filter, such as reason:cap; Enter keeps it, Esc clears it"
         }
-        Focus::Items => "Enter: why, p pins, x leaves out, / filters, a i o show, s r sort, Esc: back",
-        Focus::Notices => "Up, Down: notices; Left, Right: choices; Enter does it, Esc: back",
-        Focus::Banner => "Left, Right: choices; Enter does it, Esc closes it",
+        Focus::Items => "Enter: why, p pins, x excludes, / filters, a i o show, s r sort, Esc: back",
+        Focus::Notices => "Up, Down: notices; Left, Right: choices; Enter applies, Esc: back",
+        Focus::Banner => "Left, Right: choices; Enter applies, Esc closes",
     }
 }

@@ -66,19 +66,19 @@ fn items_are_pinned_and_excluded_by_their_rows() {
     assert!(run.chat.toggle_pin(&"nothing".into(), false).contains("cannot be pinned"));
 
     let said = run.chat.exclude(&document, true);
-    assert_eq!(said, format!("{document} is left out from now on, /drop {document} brings it back"));
+    assert_eq!(said, format!("{document} is excluded from now on, /drop {document} restores it"));
     assert!(!is_in(&run, document.as_str()));
     run.enter(&format!("/drop {document}"));
-    assert_eq!(run.said(), format!("{document} is not left out any more."));
+    assert_eq!(run.said(), format!("{document} is no longer excluded."));
     assert!(is_in(&run, document.as_str()));
     let long = format!("{}page.md#1", "folder/".repeat(40));
     let said = run.chat.exclude(&long.as_str().into(), true);
     let hint = said.split_once("/drop ").and_then(|(_, hint)| hint.strip_suffix(" brings it back")).unwrap();
     run.enter(&format!("/drop {hint}"));
-    assert!(run.said().ends_with(" is not left out any more."), "{said}: {}", run.said());
+    assert!(run.said().ends_with(" is no longer excluded."), "{said}: {}", run.said());
     let live = run.chat.plan.included.iter().find(|item| item.reason == IncludedReason::Required).unwrap();
     let live = live.id.clone();
-    assert!(run.chat.exclude(&live, false).contains("it cannot be left out"), "{live}");
+    assert!(run.chat.exclude(&live, false).contains("it cannot be excluded"), "{live}");
     assert!(run.chat.exclude(&"m2".into(), false).contains("p brings it back"));
     assert!(!is_in(&run, "m2"));
     assert!(run.chat.exclude(&"m2".into(), false).contains("is out already"));
@@ -100,7 +100,7 @@ fn a_document_that_was_dropped_is_not_sent_again() {
         |run: &Run| run.chat.plan.included.iter().any(|item| item.id.as_str() == "terms/refunds.md#1");
     assert!(is_in(&run));
     run.enter("/drop terms/refunds.md#1");
-    assert_eq!(run.said(), "terms/refunds.md#1 is left out from now on.");
+    assert_eq!(run.said(), "terms/refunds.md#1 is excluded from now on.");
     assert!(!is_in(&run));
     run.enter("How long does a refund take?");
     assert!(!is_in(&run) && !run.last().contains("five days after"), "{}", run.last());
@@ -143,7 +143,7 @@ fn compaction_is_previewed_applied_and_undone() {
     assert_eq!(run.texts().len(), whole.len() + 1);
     let whole = run.texts();
     run.enter("/undo m5");
-    assert!(run.said().contains("goes on from before m5"), "{}", run.said());
+    assert!(run.said().contains("continues before m5"), "{}", run.said());
     assert!(run.chat.plan.included.iter().all(|item| item.id.as_str() != "m5"));
     run.chat.make_room(BannerAction::CompactNow);
     run.settle();

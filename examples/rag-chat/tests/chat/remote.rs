@@ -143,7 +143,7 @@ fn signed_reasoning_is_sent_back_and_refused_reasoning_is_omitted() {
     run.enter("And on Saturdays?");
     assert_eq!(server.asked().len(), 5, "{:?}", run.chat.remarks);
     assert!(!text_of(&server.asked()[4]).contains("seal-of-the-first-thought"));
-    assert!(run.has_said("does not take its earlier thoughts back"), "{:?}", run.chat.remarks);
+    assert!(run.has_said("refuses its earlier reasoning"), "{:?}", run.chat.remarks);
     let kept = run.chat.log.messages().iter().filter(|message| !message.reasoning().is_empty()).count();
     assert_eq!(kept, 1, "the conversation keeps what was thought");
 }
@@ -161,7 +161,8 @@ fn a_stream_that_is_cut_loses_nothing() {
         assert_eq!(run.last(), "Half of an answer", "{wire:?}: {:?}", run.chat.remarks);
         assert!(run.chat.remarks.last().unwrap().is_error, "{wire:?}");
         assert!(
-            run.said().ends_with("cut before the reply was whole. What came of the reply stays."),
+            run.said()
+                .ends_with("closed before the reply was complete. The received part of the reply is kept."),
             "{}",
             run.said()
         );
@@ -195,11 +196,11 @@ fn a_server_that_is_silent_can_be_stopped() {
 fn errors_give_advice_and_never_a_key() {
     let echo = "Incorrect API key provided: sk-very-secret-0123456789";
     for (wire, reply, expected) in [
-        (Wire::OpenAi, Reply::Error(401, echo), "does not take the key in OPENAI_API_KEY"),
+        (Wire::OpenAi, Reply::Error(401, echo), "does not accept the key in OPENAI_API_KEY"),
         (
             Wire::Anthropic,
             Reply::Error(401, "invalid x-api-key"),
-            "does not take the key in ANTHROPIC_API_KEY",
+            "does not accept the key in ANTHROPIC_API_KEY",
         ),
         (Wire::OpenAi, Reply::Error(404, "The model does not exist"), "does not know the model gpt-4o-mini"),
         (Wire::Anthropic, Reply::Error(529, "Overloaded"), "answered 529: Overloaded. /retry asks again."),
@@ -370,12 +371,12 @@ fn endless_reply_is_stopped_and_its_beginning_kept() {
         let place = Place::shop();
         let mut run = run(&place, &server, wire, &[]);
         run.enter("Say it again?");
-        assert!(run.has_said("and goes on; expected 4,194,304 at most"), "{:?}", run.chat.remarks);
+        assert!(run.has_said("and continues; expected at most 4,194,304"), "{:?}", run.chat.remarks);
         assert!(!run.chat.is_whole);
         match wire {
             Wire::OpenAi => {
                 assert!((4_000_000..=LONGEST).contains(&run.last().len()), "{}", run.last().len());
-                assert!(run.has_said("What came of the reply stays"));
+                assert!(run.has_said("The received part of the reply is kept"));
             }
             // Only reasoning arrived.
             Wire::Anthropic => assert_eq!(run.last(), "Say it again?"),

@@ -259,7 +259,7 @@ fn startup_error_is_reported_with_exit_code_2() {
     for (arguments, expected) in [
         (vec!["/no/such/folder", "--ask", "x"], "/no/such/folder: expected a folder of documents"),
         (vec![file.to_str().unwrap(), "--ask", "x"], "this is a file; expected the folder that it is in"),
-        (vec![folder], "standard output is no terminal; expected one, or --ask QUESTION"),
+        (vec![folder], "standard output is not a terminal; expected one, or --ask QUESTION"),
         (vec![folder, "--ask", "x", "--model", "gpt-5.4-mini"], "Set OPENAI_API_KEY"),
         (
             vec![folder, "--ask", "x", "--data", "/proc/nothing"],
@@ -381,7 +381,7 @@ fn the_screen_has_the_grid_keys_for_items_and_pasted_lines() {
     terminal.shows("m2 and its exchange are pinned");
     terminal.tmux(&["send-keys", "-l", "/id:hours"]);
     terminal.keys(&["Enter", "x"]);
-    terminal.shows("hours.md#1 is left out from now on");
+    terminal.shows("hours.md#1 is excluded from now on");
     terminal.escape(2);
     terminal.shows("┏Ask");
     // Text pasted while a filter is typed goes into the filter.

@@ -29,7 +29,7 @@ fn question_is_answered_from_its_document_and_saved() {
     drop(run);
     let mut run = Run::offline(&place, &[]);
     assert_eq!(run.texts(), texts);
-    assert!(run.has_said("goes on: 1 questions so far."), "{:?}", run.chat.remarks);
+    assert!(run.has_said("continues: 1 question so far."), "{:?}", run.chat.remarks);
     run.enter("And when are you open?");
     assert!(run.last().contains("from nine to six"), "{}", run.last());
 }
@@ -44,7 +44,7 @@ fn stopped_reply_keeps_its_received_text() {
         |chat| matches!(&chat.turn, rag_chat::chat::Turn::Answering(answering) if answering.text.len() > 10),
     );
     run.chat.enter("Another?");
-    assert!(run.said().contains("A reply is on its way"), "{}", run.said());
+    assert!(run.said().contains("A reply is pending"), "{}", run.said());
     run.chat.interrupt();
     run.settle();
     let kept = run.last().to_owned();
@@ -178,9 +178,9 @@ fn a_question_that_waits_for_the_index_is_on_disk_and_alone() {
     run.chat.enter("How long does a refund take?");
     assert_eq!(stored(&place, "chat").messages().len(), 2);
     run.chat.enter("When are you open?");
-    assert!(run.said().contains("A reply is on its way"), "{}", run.said());
+    assert!(run.said().contains("A reply is pending"), "{}", run.said());
     run.chat.enter("/sessions other");
-    assert!(run.said().contains("a reply is on its way"), "{}", run.said());
+    assert!(run.said().contains("a reply is pending"), "{}", run.said());
     run.settle();
     assert!(run.last().contains("A refund takes five days"), "{}", run.last());
     assert_eq!(run.texts().len(), 3);

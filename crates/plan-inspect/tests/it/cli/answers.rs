@@ -94,6 +94,7 @@ fn diff_names_one_cause_per_change() {
     2 changes
     ");
     assert!(out(&["diff", EXAMPLE, EXAMPLE]).ends_with("\nno differences\n"));
+    assert!(out(&["diff", EXAMPLE, EXAMPLE, "--format", "markdown"]).ends_with("\n\nno differences\n"));
     let json = out(&["diff", EXAMPLE, EXAMPLE, "--then-budget", "300", "--format", "json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert!(json["changes"].as_array().unwrap().iter().all(|change| change["cause"] == "budget"));

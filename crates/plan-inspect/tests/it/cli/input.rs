@@ -64,7 +64,7 @@ fn trial_file_is_checked_against_the_session() {
         ),
         ("", 5, "null", "prompt: support-chat.json has prompts 1 to 4, not 5"),
         ("", 0, "null", "prompts 1 to 4, not 0"),
-        ("", 4, "0", "prompt_budget: expected tokens from 1 up, or null"),
+        ("", 4, "0", "prompt_budget: expected 1 token or more, or null"),
         ("", 4, "-3", "what-if.json:1:"),
         ("", 4, "null, \"budget\": 3", "unknown field `budget`"),
     ] {
@@ -331,7 +331,7 @@ fn empty_required_value_is_an_error() {
         fails(&[EXAMPLE, "--set", "compaction.summary.instruction="])
             .contains("compaction.summary.instruction")
     );
-    assert!(fails(&["replay", EXAMPLE, "--newest", "0"]).contains("expected a number from 1 up"));
+    assert!(fails(&["replay", EXAMPLE, "--newest", "0"]).contains("expected a number of 1 or more"));
     // An unknown tokenizer is reported with its key and the place that set it.
     let options = file("wrong-tokenizer.toml", b"[model.default]\ntokenizer = \"gpt2\"\n");
     let session = file("no-model.json", br#"{"query":"x"}"#);

@@ -83,7 +83,7 @@ fn grown_section_is_reported() {
             let grew = sections.filter(|one| one["used"].as_u64() > one["budget"].as_u64()).count();
             let report = out(&[example, "--budget", &budget]);
             assert_eq!(
-                report.matches("more than its budget: unused by others").count(),
+                report.matches("above its budget, unused by others").count(),
                 grew,
                 "{example} {budget}"
             );
@@ -203,7 +203,7 @@ fn a_replay_names_the_causes_of_its_breaks() {
         totals["totals"]["input_cost_billionths"].as_u64().unwrap()
     };
     assert!(sum(&hour) >= sum(&json));
-    assert!(fails(&[&arguments[..], &["--day", "tomorrow"]].concat()).contains("as 2026-12-01"));
+    assert!(fails(&[&arguments[..], &["--day", "tomorrow"]].concat()).contains("as in 2026-12-01"));
 }
 
 /// A real session that showed this error: every break is on the timeline, for any number of prompts per

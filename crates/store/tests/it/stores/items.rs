@@ -1,7 +1,10 @@
 //! Sessions as lists of items: read and removed from the end.
 
 use crate::places::both;
-use context_window::*;
+use context_window::{
+    conversation::{CompactionKind, Event},
+    *,
+};
 use context_window_store::{ErrorKind, SessionStore};
 
 fn texts(numbers: impl IntoIterator<Item = usize>) -> Vec<String> {
@@ -69,6 +72,47 @@ fn items_are_found_after_another_writer_rewound() {
         assert_eq!(store.newest_items("s", "item", None).unwrap(), [""; 0]);
         store.push_items("s", "item", &["\"last\"".into()]).unwrap();
         assert_eq!(store.newest_items("s", "item", None).unwrap(), ["\"last\""]);
+    }
+}
+
+#[test]
+fn items_are_the_messages_that_are_not_archived() {
+    for place in both() {
+        let mut store = SessionStore::open(&place.address).unwrap();
+        store.push_items("s", "item", &texts(0..6)).unwrap();
+        // A compaction may keep the newest messages.
+        let (mut log, revision) = store.load("s").unwrap();
+        let record = log.compaction_record(CompactionKind::SlidingWindow, None, None, Some(4));
+        log.record(Event::Compacted(Box::new(record)));
+        let revision = store.save("s", &mut log, revision).unwrap();
+        for limit in [None, Some(4)] {
+            assert_eq!(store.newest_items("s", "item", limit).unwrap(), texts(4..6));
+        }
+        assert_eq!(log.undo_compaction(), Some(1));
+        let revision = store.save("s", &mut log, revision).unwrap();
+        assert_eq!(store.newest_items("s", "item", Some(3)).unwrap(), texts(3..6));
+        // A rewind to before a compaction undoes it.
+        log.start_fresh();
+        log.rewind_before("entry-2").unwrap();
+        store.save("s", &mut log, revision).unwrap();
+        for limit in [None, Some(2)] {
+            assert_eq!(store.newest_items("s", "item", limit).unwrap(), texts(0..2));
+        }
+        assert_eq!(store.pop_item("s", "item").unwrap(), texts(1..2).pop());
+    }
+}
+
+#[test]
+fn part_with_further_keys_is_no_item() {
+    for place in both() {
+        let mut store = SessionStore::open(&place.address).unwrap();
+        let json = r#"{"type":"item","item":1,"more":2}"#.into();
+        let part = Part::Opaque { wire_format: WireFormat::OpenAiResponses, json };
+        let message = Message::new(Role::Assistant, "").with_parts([part]).with_id("other");
+        store.save("s", &mut Conversation::from(vec![message]), 0).unwrap();
+        assert_eq!(store.newest_items("s", "item", None).unwrap(), [""; 0]);
+        store.push_items("s", "item", &["3".into()]).unwrap();
+        assert_eq!(store.newest_items("s", "item", None).unwrap(), ["3"]);
     }
 }
 
