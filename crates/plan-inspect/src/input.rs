@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use context_window_formats::{ReadOptions, Session, SessionFile};
 use context_window_report as report;
 use flate2::bufread::MultiGzDecoder;
+use serde_json::value::RawValue;
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Cursor, Read},
@@ -87,6 +88,13 @@ pub(crate) fn text(path: &Path) -> Result<(String, String)> {
     Ok((name, text))
 }
 
+/// Iterates over the JSON values of a file, such as its lines. Only one value is in memory.
+pub(crate) fn values(path: &Path) -> Result<impl Iterator<Item = Result<Box<RawValue>>> + use<>> {
+    let (name, from, _) = open(path)?;
+    let values = serde_json::Deserializer::from_reader(BufReader::new(from)).into_iter::<Box<RawValue>>();
+    Ok(values.map(move |value| value.with_context(|| format!("{name}: not JSON"))))
+}
+
 /// Checks if a file is compressed with gzip.
 pub(crate) fn is_packed(path: &Path) -> Result<bool> {
     Ok(open(path)?.2)
@@ -106,10 +114,10 @@ pub(crate) fn name(path: &Path) -> String {
 }
 
 /// Opens a file. Returns its name, a reader of its unpacked bytes, and true if it is compressed.
-fn open(path: &Path) -> Result<(String, Box<dyn Read>, bool)> {
+fn open(path: &Path) -> Result<(String, Box<dyn Read + Send>, bool)> {
     let name = name(path);
-    let mut file: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
+    let mut file: Box<dyn Read + Send> = if path.as_os_str() == "-" {
+        Box::new(io::stdin())
     } else {
         if path.is_dir() {
             bail!("{name} is a folder; expected a file");
@@ -122,7 +130,7 @@ fn open(path: &Path) -> Result<(String, Box<dyn Read>, bool)> {
     let packed = head == GZIP;
     // The bytes read for the check come first again.
     let whole = Cursor::new(head).chain(BufReader::new(file));
-    let bytes: Box<dyn Read> =
+    let bytes: Box<dyn Read + Send> =
         if packed { Box::new(GzipReader(MultiGzDecoder::new(whole))) } else { Box::new(whole) };
     Ok((name, bytes, packed))
 }

@@ -34,6 +34,11 @@ impl Progress {
         Self::new(what, None, "{spinner} {msg}")
     }
 
+    /// Starts an operation of an unknown number of steps. Call [`Progress::step`] after each.
+    pub(crate) fn counter(what: &str) -> Self {
+        Self::new(what, None, "{spinner} {msg} {pos}")
+    }
+
     /// Starts an operation of `steps` steps. Call [`Progress::step`] after each.
     pub(crate) fn bar(what: &str, steps: usize) -> Self {
         Self::new(what, Some(steps as u64), "{msg} {bar:20} {pos} of {len}")

@@ -214,6 +214,11 @@ impl Models {
         Ok(&self.known()?.0)
     }
 
+    /// Returns the file of the user's own models, if any.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        self.models.clone()
+    }
+
     /// Returns the tokenizers of the user's own models.
     fn tokenizers(&self) -> Result<&[String]> {
         Ok(&self.known()?.1)

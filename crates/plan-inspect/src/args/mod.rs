@@ -13,8 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod eval;
 mod flags;
 
+pub(crate) use eval::{Eval, EvalFormat};
 pub(crate) use flags::{
     Costs, Counts, DataFormat, DiffFormat, Documents, FailOn, Format, FormatName, Models, Options, Reading,
     Request, Screen, Terms,
@@ -33,6 +35,7 @@ const EXAMPLES: &str = "Examples:
   plan-inspect diff monday.json tuesday.json         show the changes and their causes
   plan-inspect compact chat.json                     show the result of a compaction
   plan-inspect history chat.json                     show all messages, archived or not
+  plan-inspect eval questions.jsonl --budget 2048    measure how much evidence the prompts hold
   plan-inspect sqlite:sessions.db --list             list the sessions of a store
   plan-inspect chat.json --preset agent --set rag.max_items=5
   plan-inspect plan --help                           show all options of a plan";
@@ -66,6 +69,8 @@ pub(crate) enum Command {
     History(History),
     /// Plan every prompt of a session again, and show its cached prefix and the totals
     Replay(Box<Replay>),
+    /// Measure how much of the evidence for questions is in the prompt, for several policies and budgets
+    Eval(Box<Eval>),
     /// Show the plan on an interactive screen: filter it, try other budgets, look at earlier prompts
     Tui(Box<Tui>),
     /// Import sessions into a store (SQLite, PostgreSQL), export them, check a store

@@ -11,6 +11,7 @@ mod compact;
 mod completions;
 mod config;
 mod diff;
+mod eval;
 mod explain;
 mod history;
 mod man;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: &Command, screen: &Screen) -> Result<ExitCode> {
         Command::History(args) => history::run(args, screen),
         Command::Tui(args) => tui::run(args, screen),
         Command::Replay(args) => replay::run(args, screen),
+        Command::Eval(args) => eval::run(args, screen),
         Command::Repair(args) => repair::run(args, screen),
         Command::Store(command) => store::run(command, screen),
         Command::Vectors(args) => vectors::run(args),

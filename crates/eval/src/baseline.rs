@@ -1,0 +1,181 @@
+//! Rules that applications use in place of a planner, to compare with.
+
+use crate::{priced::Priced, ranking::Ranking};
+use context_window::Role;
+use std::{fmt, str::FromStr};
+
+/// A rule that selects messages and documents in place of the planner.
+///
+/// Every rule sends the system messages at the start and the question. It counts each message as the planner
+/// does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Baseline {
+    /// The newest messages until the budget is full.
+    Newest,
+    /// The newest messages until the budget is full, from a user message on: the rule of `trim_messages` in
+    /// `LangChain` with `strategy="last"`, `start_on="human"` and `include_system=True`.
+    LangChain,
+    /// Retrieval alone: the messages and documents with the best BM25 score for the question.
+    Bm25,
+    /// Documents in the order of their scores until one does not fit, then the newest messages.
+    BestScore,
+    /// The evidence alone, which no policy can exceed.
+    Oracle,
+}
+
+impl Baseline {
+    /// All baselines, in the order of reports.
+    pub const ALL: [Self; 5] = [Self::Newest, Self::LangChain, Self::Bm25, Self::BestScore, Self::Oracle];
+
+    /// Returns the name of the baseline.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::LangChain => "langchain",
+            Self::Bm25 => "bm25",
+            Self::BestScore => "best-score",
+            Self::Oracle => "oracle",
+        }
+    }
+}
+
+impl fmt::Display for Baseline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Baseline {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let names = || Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|baseline| baseline.name() == name);
+        found.ok_or_else(|| format!("no baseline `{name}`; expected one of {}", names()))
+    }
+}
+
+/// The candidates of one prompt.
+pub(crate) struct Candidates<'a> {
+    /// The messages before the question.
+    pub(crate) messages: &'a [Priced],
+    pub(crate) question: &'a Priced,
+    /// The documents, best first.
+    pub(crate) documents: &'a [Priced],
+    /// The evidence, as far as it is among the messages and documents.
+    pub(crate) evidence: Vec<&'a Priced>,
+    pub(crate) budget: u64,
+    pub(crate) overhead: u64,
+}
+
+/// The selected items of one prompt, in the order in which they are sent.
+pub(crate) struct Selected<'a> {
+    pub(crate) items: Vec<&'a Priced>,
+    pub(crate) tokens: u64,
+}
+
+impl Baseline {
+    pub(crate) fn select<'a>(self, candidates: &Candidates<'a>) -> Selected<'a> {
+        let is_system = |item: &&Priced| item.role == Some(Role::System);
+        let start = candidates.messages.iter().take_while(is_system).count();
+        let (system, turns) = candidates.messages.split_at(if self == Self::Oracle { 0 } else { start });
+        let system = if self == Self::Oracle { &[] } else { system };
+        let required = system.iter().chain([candidates.question]).map(|item| item.tokens).sum::<u64>();
+        let mut room = Room { left: candidates.budget.saturating_sub(candidates.overhead + required) };
+        let (documents, mut chosen): (Vec<&Priced>, Vec<&Priced>) = match self {
+            Self::Newest | Self::LangChain => (Vec::new(), room.newest(turns)),
+            Self::BestScore => {
+                let documents = candidates.documents.iter().take_while(|item| room.takes(item)).collect();
+                (documents, room.newest(turns))
+            }
+            Self::Bm25 => {
+                let all: Vec<&Priced> = turns.iter().chain(candidates.documents).collect();
+                let ranking = Ranking::new(all.iter().map(|item| item.text.as_str()));
+                let best = ranking.best(&candidates.question.text).into_iter();
+                let mut fitting: Vec<usize> =
+                    best.map(|(at, _)| at).filter(|at| room.takes(all[*at])).collect();
+                fitting.sort_unstable();
+                fitting.into_iter().map(|at| all[at]).partition(|item| item.role.is_none())
+            }
+            Self::Oracle => {
+                let fitting = candidates.evidence.iter().copied().filter(|item| room.takes(item));
+                fitting.partition(|item| item.role.is_none())
+            }
+        };
+        if self == Self::LangChain {
+            let first = chosen.iter().position(|item| item.role == Some(Role::User)).unwrap_or(chosen.len());
+            chosen.drain(..first);
+        }
+        let items: Vec<&Priced> =
+            system.iter().chain(chosen).chain(documents).chain([candidates.question]).collect();
+        let tokens = candidates.overhead + items.iter().map(|item| item.tokens).sum::<u64>();
+        Selected { items, tokens }
+    }
+}
+
+/// The tokens that are left of a budget.
+struct Room {
+    left: u64,
+}
+
+impl Room {
+    /// Takes the tokens of an item, if they are left.
+    fn takes(&mut self, item: &Priced) -> bool {
+        let fits = item.tokens <= self.left;
+        self.left -= if fits { item.tokens } else { 0 };
+        fits
+    }
+
+    /// Takes the newest messages until one does not fit. Returns them in the order of the conversation.
+    fn newest<'a>(&mut self, messages: &'a [Priced]) -> Vec<&'a Priced> {
+        let mut newest: Vec<&Priced> = messages.iter().rev().take_while(|item| self.takes(item)).collect();
+        newest.reverse();
+        newest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use context_window::ItemId;
+
+    fn item(id: &str, role: Option<Role>, tokens: u64) -> Priced {
+        Priced { id: ItemId::from(id), role, tokens, text: format!("text of {id}") }
+    }
+
+    fn ids(baseline: Baseline, budget: u64) -> Vec<String> {
+        let (user, reply) = (Some(Role::User), Some(Role::Assistant));
+        let messages = [
+            item("s", Some(Role::System), 5),
+            item("u1", user, 10),
+            item("a1", reply, 10),
+            item("u2", user, 10),
+            item("a2", reply, 10),
+        ];
+        let documents = [item("d1", None, 20), item("d2", None, 30), item("d3", None, 5)];
+        let question = item("u1", user, 10);
+        let candidates = Candidates {
+            messages: &messages,
+            question: &question,
+            documents: &documents,
+            evidence: vec![&messages[1], &documents[1]],
+            budget,
+            overhead: 3,
+        };
+        let selected = baseline.select(&candidates);
+        assert!(selected.tokens <= budget || selected.items.len() == 2);
+        selected.items.iter().map(|item| item.id.to_string()).collect()
+    }
+
+    #[test]
+    fn each_rule_selects_its_items() {
+        assert_eq!(ids(Baseline::Newest, 49), ["s", "a1", "u2", "a2", "u1"]);
+        assert_eq!(ids(Baseline::LangChain, 49), ["s", "u2", "a2", "u1"]);
+        assert_eq!(ids(Baseline::BestScore, 49), ["s", "a2", "d1", "u1"]);
+        assert_eq!(ids(Baseline::Bm25, 30), ["s", "u1", "u1"], "the words of the question come first");
+        assert_eq!(ids(Baseline::Oracle, 60), ["u1", "d2", "u1"]);
+        assert_eq!(ids(Baseline::Newest, 1), ["s", "u1"], "nothing else fits");
+    }
+}

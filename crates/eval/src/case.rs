@@ -1,0 +1,174 @@
+//! Sessions with questions, read from JSON.
+
+use crate::{
+    error::Error,
+    priced::joined,
+    question::{Evidence, Question},
+    words::Words,
+};
+use context_window::{ItemId, Role};
+use context_window_formats::Session;
+use serde::Deserialize;
+
+/// A session with questions, each with the ids of its evidence.
+#[derive(Debug, Clone)]
+pub struct EvalCase {
+    id: String,
+    session: Session,
+    questions: Vec<Question>,
+}
+
+/// The keys of a session that hold questions.
+#[derive(Deserialize)]
+struct WireCase {
+    id: Option<String>,
+    questions: Option<Vec<WireQuestion>>,
+    /// The key of the published sets `LongMemEval` and `QMSum`.
+    qa: Option<Vec<WireQuestion>>,
+    /// The question of a retrieval set. Its evidence is marked in the documents.
+    query: Option<String>,
+    #[serde(alias = "rag")]
+    passages: Option<Vec<WireDocument>>,
+}
+
+#[derive(Deserialize)]
+struct WireQuestion {
+    #[serde(alias = "question")]
+    text: String,
+    /// Null if the answer is not in the session.
+    evidence: Option<Vec<String>>,
+    kind: Option<String>,
+    /// The id of the message after which the question is asked. Another value, such as a date, means the end.
+    #[serde(alias = "asked")]
+    after: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WireDocument {
+    id: serde_json::Value,
+    #[serde(default)]
+    gold: bool,
+}
+
+impl EvalCase {
+    /// Reads a session with questions from a JSON object: a session with the key `questions` or `qa`, or a
+    /// `query` whose documents mark the evidence as `gold`.
+    ///
+    /// # Errors
+    ///
+    /// Returns `ErrorKind::Input` if the session cannot be read, if it has no questions, or if evidence is
+    /// neither a message nor a document of it.
+    pub fn from_json(json: &str) -> Result<Self, Error> {
+        let session = Session::from_json(json)?;
+        let id = session.id.clone().unwrap_or_else(|| "1".into());
+        let wire: WireCase = serde_json::from_str(json)
+            .map_err(|error| Error::input(format!("session `{id}`"), error.to_string()))?;
+        let mut case = Self { id: wire.id.unwrap_or(id), session, questions: Vec::new() };
+        case.session.previous = None;
+        let listed = wire.questions.or(wire.qa);
+        match (listed, wire.query) {
+            (Some(listed), _) => {
+                for (at, question) in listed.into_iter().enumerate() {
+                    let question = case.listed_question(at, question)?;
+                    case.questions.push(question);
+                }
+            }
+            (None, Some(query)) => {
+                let gold = wire.passages.unwrap_or_default().into_iter().filter(|document| document.gold);
+                let question = case.marked_question(query, gold)?;
+                case.questions.push(question);
+            }
+            (None, None) => {
+                let detail =
+                    "no questions; expected `questions`, `qa`, or `query` with documents that are `gold`";
+                return Err(Error::input(format!("session `{}`", case.id), detail));
+            }
+        }
+        Ok(case)
+    }
+
+    /// Returns the id of the session.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the session.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Returns the questions. A question without evidence is asked too, and only its tokens are counted.
+    #[must_use]
+    pub fn questions(&self) -> &[Question] {
+        &self.questions
+    }
+
+    fn listed_question(&self, at: usize, wire: WireQuestion) -> Result<Question, Error> {
+        let place = |key: &str| format!("session `{}`, questions[{at}].{key}", self.id);
+        if wire.text.trim().is_empty() {
+            return Err(Error::input(place("text"), "is empty; expected a question"));
+        }
+        let messages = self.session.log.messages().len();
+        let asked = wire.after.as_deref().and_then(|id| self.session.log.position_of_message(id));
+        let mut evidence = Vec::new();
+        for (nth, id) in wire.evidence.unwrap_or_default().into_iter().enumerate() {
+            match self.evidence(&id) {
+                Some(found) if found.words.is_empty() => {} // Nothing can be lost of an empty text.
+                Some(found) => evidence.push(found),
+                None => {
+                    let place = place(&format!("evidence[{nth}]"));
+                    let detail =
+                        format!("no message or document has the id `{id}`; expected one of the session");
+                    return Err(Error::input(place, detail));
+                }
+            }
+        }
+        Ok(Question {
+            text: wire.text,
+            kind: wire.kind,
+            messages_before: asked.map_or(messages, |position| position + 1),
+            is_in_session: false,
+            evidence,
+        })
+    }
+
+    fn marked_question(
+        &self,
+        text: String,
+        gold: impl Iterator<Item = WireDocument>,
+    ) -> Result<Question, Error> {
+        let mut evidence = Vec::new();
+        for document in gold {
+            let id = document.id.as_str().map_or_else(|| document.id.to_string(), str::to_owned);
+            let found = self.document(&id).ok_or_else(|| {
+                Error::input(format!("session `{}`", self.id), format!("document `{id}` has no text"))
+            })?;
+            evidence.push(found);
+        }
+        let messages = self.session.log.messages();
+        // The reader of sessions adds the query as the last user message.
+        let is_in_session =
+            messages.last().is_some_and(|last| last.role() == Role::User && last.text() == text);
+        Ok(Question { text, kind: None, messages_before: messages.len(), is_in_session, evidence })
+    }
+
+    /// Returns the evidence with this id: a message, else a document.
+    fn evidence(&self, id: &str) -> Option<Evidence> {
+        let Some(position) = self.session.log.position_of_message(id) else { return self.document(id) };
+        let message = &self.session.log.messages()[position];
+        Some(Evidence::new(id, false, &joined(message)))
+    }
+
+    fn document(&self, id: &str) -> Option<Evidence> {
+        let document = self.session.rag.iter().find(|document| document.id().as_str() == id)?;
+        Some(Evidence::new(id, true, document.text()))
+    }
+}
+
+impl Evidence {
+    fn new(id: &str, is_document: bool, text: &str) -> Self {
+        Self { id: ItemId::from(id), is_document, words: Words::new(text) }
+    }
+}

@@ -1,0 +1,364 @@
+//! The evaluation of policies on one session after another.
+
+use crate::{
+    baseline::{Baseline, Candidates, Selected},
+    case::EvalCase,
+    error::Error,
+    lived::{Application, Lived},
+    needles::Needles,
+    policy::{Policy, Rule},
+    priced::{PriceList, Priced, Pricer, joined},
+    prompt::SentPrompt,
+    question::Question,
+    ranking::Ranking,
+    result::{CaseResult, CellResult, QuestionResult, TurnSums},
+};
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, Role,
+    TokenCounter,
+    conversation::Entry,
+    usage::{CacheLife, CostTerms},
+};
+
+/// An evaluation: policies and budgets, and the model whose prompts are planned.
+///
+/// Each budget is that of an application whose context window holds just this prompt and a reply of a quarter
+/// of it, so that compactions are due as they would be there.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    model: Model,
+    counter: TokenCounter,
+    budgets: Vec<u64>,
+    policies: Vec<Policy>,
+    every: usize,
+    needles: Option<Needles>,
+    prices: Prices,
+}
+
+impl Evaluation {
+    /// Creates an evaluation with the default policy at 4,096 tokens. Every tenth prompt of a session is
+    /// planned, and no needles are planted.
+    #[must_use]
+    pub fn new(model: Model, counter: TokenCounter) -> Self {
+        // Counts of whole sessions recur for each policy and budget.
+        let counter = if counter.has_cache() { counter } else { counter.with_cache(64 << 20) };
+        let policies = vec![Policy::planner("default", Config::default())];
+        Self {
+            model,
+            counter,
+            budgets: vec![4_096],
+            policies,
+            every: 10,
+            needles: None,
+            prices: Prices::default(),
+        }
+    }
+
+    /// Sets the prompt budgets in tokens.
+    #[must_use]
+    pub fn with_budgets(mut self, budgets: impl IntoIterator<Item = u64>) -> Self {
+        self.budgets = budgets.into_iter().collect();
+        self
+    }
+
+    /// Sets the policies.
+    #[must_use]
+    pub fn with_policies(mut self, policies: impl IntoIterator<Item = Policy>) -> Self {
+        self.policies = policies.into_iter().collect();
+        self
+    }
+
+    /// Plans every `count`-th prompt of a session before its questions, and compacts when it is due. With 0,
+    /// only the questions are planned, each as the first prompt of an application.
+    #[must_use]
+    pub fn with_every(mut self, count: usize) -> Self {
+        self.every = count;
+        self
+    }
+
+    /// Plants needles in each session that is long enough.
+    #[must_use]
+    pub fn with_needles(mut self, needles: Needles) -> Self {
+        self.needles = Some(needles);
+        self
+    }
+
+    /// Sets the terms of payment for the input of prompts.
+    #[must_use]
+    pub fn with_costs(mut self, terms: CostTerms<'_>) -> Self {
+        self.prices = Prices { day: terms.day.map(str::to_owned), life: terms.life };
+        self
+    }
+
+    /// Returns a text with all settings. Evaluations with equal texts give equal results.
+    #[must_use]
+    pub fn settings(&self) -> String {
+        let counter = (self.counter.name(), self.counter.certainty());
+        let Self { model, budgets, policies, every, needles, prices, .. } = self;
+        format!("{:?}", (model, counter, budgets, policies, every, needles, prices))
+    }
+
+    /// Plans the prompt of each question of a session, for each policy at each budget, and looks for the
+    /// evidence in it. Equal inputs give equal results.
+    ///
+    /// # Errors
+    ///
+    /// Returns `ErrorKind::Plan` if a prompt cannot be planned, or if the options of a policy are invalid.
+    pub fn evaluate(&self, case: &EvalCase) -> Result<CaseResult, Error> {
+        let has_baselines = self.policies.iter().any(Policy::is_baseline);
+        let prices = has_baselines.then(|| CasePrices::new(self, case)).transpose()?;
+        let mut cells = Vec::new();
+        for policy in &self.policies {
+            for budget in &self.budgets {
+                let cell = match (&policy.rule, &prices) {
+                    (Rule::Baseline(baseline), Some(prices)) => {
+                        Ok(self.baseline(*baseline, *budget, case, prices))
+                    }
+                    (Rule::Baseline(_), None) => continue,
+                    (Rule::Planner { config, retrieved_turns }, _) => {
+                        self.planner(config, *retrieved_turns, *budget, case)
+                    }
+                };
+                let cell = cell?;
+                cells.push(CellResult {
+                    policy: policy.name.clone(),
+                    is_baseline: policy.is_baseline(),
+                    budget: *budget,
+                    ..cell
+                });
+            }
+        }
+        Ok(CaseResult { session: case.id().to_owned(), cells })
+    }
+
+    fn planner(
+        &self,
+        config: &Config,
+        retrieved_turns: usize,
+        budget: u64,
+        case: &EvalCase,
+    ) -> Result<CellResult, Error> {
+        let manager = ContextWindowManager::new(self.model.clone(), self.counter.clone(), config.clone())
+            .map_err(|error| Error::plan("the policy", error))?;
+        let session = case.session();
+        let application = Application {
+            manager: &manager,
+            model: &self.model,
+            limits: limits(budget),
+            tools: &session.tools,
+            every: self.every,
+            terms: self.prices.terms(),
+        };
+        let asker = Asker { application: &application, case, retrieved_turns };
+        let (mut cell, mut lived) = (CellResult::empty(), Lived::default());
+        asker.ask_questions_at(0, &lived, &mut cell)?;
+        for entry in session.log.entries() {
+            match entry {
+                Entry::Event(event) => lived.record(event),
+                Entry::Message(message) => {
+                    lived.push(message, &application)?;
+                    asker.ask_questions_at(lived.log.messages().len(), &lived, &mut cell)?;
+                }
+            }
+        }
+        cell.questions.sort_by_key(|result| result.question);
+        cell.turns.add(&lived.sums);
+        if let Some(needles) = self.needles {
+            cell.needles = needles.results(&session.log, &application)?;
+        }
+        Ok(cell)
+    }
+
+    fn baseline(&self, baseline: Baseline, budget: u64, case: &EvalCase, prices: &CasePrices) -> CellResult {
+        let mut cell = CellResult::empty();
+        for (at, question) in case.questions().iter().enumerate() {
+            let messages =
+                &prices.list.messages[..question.messages_before - usize::from(question.is_in_session)];
+            let candidates = Candidates {
+                messages,
+                question: &prices.questions[at],
+                documents: &prices.documents,
+                evidence: prices.evidence(question),
+                budget,
+                overhead: prices.list.overhead,
+            };
+            let sent = SentPrompt::from_selected(&baseline.select(&candidates), budget);
+            cell.questions.push(sent.result(at, question, self.cost(sent.tokens(), 0)));
+        }
+        if baseline != Baseline::Oracle {
+            cell.turns = self.baseline_turns(baseline, budget, case, prices);
+        }
+        cell
+    }
+
+    /// Returns the cost of a prompt's input in billionths of a US dollar.
+    fn cost(&self, tokens: u64, kept: u64) -> Option<u64> {
+        self.model.input_cost(tokens, kept, self.prices.terms()).map(|cost| cost.billionths)
+    }
+
+    /// Returns the sums over every k-th prompt of a session, as a baseline selects them.
+    fn baseline_turns(
+        &self,
+        baseline: Baseline,
+        budget: u64,
+        case: &EvalCase,
+        prices: &CasePrices,
+    ) -> TurnSums {
+        let mut sums = TurnSums::default();
+        if self.every == 0 {
+            return sums;
+        }
+        let messages = case.session().log.messages().iter().enumerate().skip(1);
+        let replies = messages.filter(|(_, message)| message.role() == Role::Assistant);
+        let mut last: Vec<&Priced> = Vec::new();
+        for (before, _) in replies.skip(self.every - 1).step_by(self.every) {
+            let Some((question, messages)) = prices.list.messages[..before].split_last() else { continue };
+            let overhead = prices.list.overhead;
+            let candidates =
+                Candidates { messages, question, documents: &[], evidence: Vec::new(), budget, overhead };
+            let Selected { items, tokens } = baseline.select(&candidates);
+            let same = last.iter().zip(&items).take_while(|(old, new)| old.id == new.id);
+            let kept: u64 = same.map(|(_, new)| new.tokens).sum();
+            let is_first = last.is_empty();
+            sums.add(&TurnSums {
+                prompts: 1,
+                tokens,
+                budget,
+                overflows: u64::from(tokens > budget),
+                kept,
+                before: last.iter().map(|item| item.tokens).sum(),
+                after: if is_first { 0 } else { tokens },
+                cost: self.cost(tokens, kept),
+                compactions: 0,
+            });
+            last = items;
+        }
+        sums
+    }
+}
+
+/// The terms of payment, owned.
+#[derive(Debug, Clone, Default)]
+struct Prices {
+    day: Option<String>,
+    life: CacheLife,
+}
+
+impl Prices {
+    fn terms(&self) -> CostTerms<'_> {
+        CostTerms::default().with_day(self.day.as_deref()).with_life(self.life)
+    }
+}
+
+/// Returns the limits of an application with this prompt budget.
+fn limits(budget: u64) -> RequestLimits {
+    let reply = (budget / 4).max(1);
+    let mut limits = RequestLimits::new().with_model_context_len(budget.saturating_add(reply));
+    limits.max_completion_tokens = Some(reply);
+    limits.safety_buffer = Some(0);
+    limits
+}
+
+impl CellResult {
+    fn empty() -> Self {
+        Self {
+            policy: String::new(),
+            is_baseline: false,
+            budget: 0,
+            questions: Vec::new(),
+            turns: TurnSums::default(),
+            needles: Vec::new(),
+        }
+    }
+}
+
+/// The questions of a session, asked in an application.
+struct Asker<'a> {
+    application: &'a Application<'a>,
+    case: &'a EvalCase,
+    retrieved_turns: usize,
+}
+
+impl Asker<'_> {
+    /// Asks the questions that come after this many messages.
+    fn ask_questions_at(&self, messages: usize, lived: &Lived, cell: &mut CellResult) -> Result<(), Error> {
+        let questions = self.case.questions().iter().enumerate();
+        for (at, question) in questions.filter(|(_, question)| question.messages_before == messages) {
+            cell.questions.push(self.ask(at, question, &lived.log)?);
+        }
+        Ok(())
+    }
+
+    fn ask(&self, at: usize, question: &Question, log: &Conversation) -> Result<QuestionResult, Error> {
+        let mut log = log.clone();
+        if !question.is_in_session {
+            log.push(Message::user(question.text.clone()));
+        }
+        let mut documents = self.case.session().rag.clone();
+        documents.extend(self.retrieved(question, &log));
+        let request = self.request(&log).with_rag(documents);
+        let place = || format!("session `{}`, question {}", self.case.id(), at + 1);
+        let plan =
+            self.application.manager.build_plan(&request).map_err(|error| Error::plan(place(), error))?;
+        let sent = SentPrompt::from_plan(&plan, self.retrieved_turns > 0);
+        let cost = self.application.model.input_cost(sent.tokens(), 0, self.application.terms);
+        Ok(sent.result(at, question, cost.map(|cost| cost.billionths)))
+    }
+
+    /// Returns the request with the inputs of the session.
+    fn request<'l>(&'l self, log: &'l Conversation) -> PlanRequest<'l> {
+        let session = self.case.session();
+        let mut request = self.application.request(log);
+        for (id, text) in &session.state {
+            request = request.with_state(id.clone(), text.clone());
+        }
+        match &session.focus {
+            Some(focus) => request.with_focus(focus.clone()),
+            None => request,
+        }
+    }
+
+    /// Returns the earlier messages with the best scores for the question, as documents.
+    fn retrieved(&self, question: &Question, log: &Conversation) -> Vec<RagItem> {
+        let Some((_, earlier)) = log.messages().split_last().filter(|_| self.retrieved_turns > 0) else {
+            return Vec::new();
+        };
+        let texts: Vec<String> = earlier.iter().map(joined).collect();
+        let best = Ranking::new(texts.iter().map(String::as_str)).best(&question.text);
+        let document = |(at, score): (usize, u64)| {
+            let score = u32::try_from(score >> 8).unwrap_or(u32::MAX);
+            let id = log.message_id(u32::try_from(at).unwrap_or(u32::MAX));
+            RagItem::new(id, f64::from(score), texts[at].clone())
+        };
+        best.into_iter().take(self.retrieved_turns).map(document).collect()
+    }
+}
+
+/// The prices of a session's messages, documents and questions, for baselines.
+struct CasePrices {
+    list: PriceList,
+    questions: Vec<Priced>,
+    documents: Vec<Priced>,
+}
+
+impl CasePrices {
+    fn new(evaluation: &Evaluation, case: &EvalCase) -> Result<Self, Error> {
+        let pricer = Pricer::new(evaluation.model.clone(), evaluation.counter.clone())?;
+        let session = case.session();
+        let mut questions = Vec::new();
+        for question in case.questions() {
+            let log = Conversation::from([Message::user(question.text.clone())]);
+            questions.extend(pricer.messages(&log)?.messages);
+        }
+        let mut ranked = session.rag.clone();
+        ranked.sort_by(|a, b| b.score().total_cmp(&a.score()));
+        Ok(Self { list: pricer.messages(&session.log)?, questions, documents: pricer.documents(&ranked)? })
+    }
+
+    /// Returns the priced evidence of a question.
+    fn evidence(&self, question: &Question) -> Vec<&Priced> {
+        let all = || self.list.messages.iter().chain(&self.documents);
+        let priced = |id: &context_window::ItemId| all().find(|item| item.id == *id);
+        question.evidence().filter_map(priced).collect()
+    }
+}

@@ -1,0 +1,235 @@
+//! Needles: facts and instructions that are added to a session, to see if they survive compactions.
+
+use crate::{
+    error::Error,
+    lived::{Application, Lived},
+    result::NeedleResult,
+};
+use context_window::{Conversation, Message, Role, ToolCall};
+use serde::{Deserialize, Serialize};
+
+/// The needles of an evaluation. Equal seeds give equal needles.
+///
+/// Every kind is planted at every place of the messages before the first compaction. The compactions are made
+/// without a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needles {
+    seed: u64,
+}
+
+/// A session has at least this many messages for each part between two compactions.
+const PART: usize = 6;
+
+/// The kind of a needle: its content and its author.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NeedleKind {
+    /// A fact that the user states.
+    UserFact,
+    /// A fact in a reply.
+    ReplyFact,
+    /// A fact in a tool result.
+    ToolFact,
+    /// A standing instruction of the user.
+    Instruction,
+}
+
+/// The place of a needle among the messages before the first compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeedlePlace {
+    /// Before the first message.
+    First,
+    /// In the middle.
+    Middle,
+    /// After the last message.
+    Last,
+}
+
+impl NeedleKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::UserFact, Self::ReplyFact, Self::ToolFact, Self::Instruction];
+
+    /// Returns the name of the kind.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UserFact => "user fact",
+            Self::ReplyFact => "reply fact",
+            Self::ToolFact => "tool fact",
+            Self::Instruction => "instruction",
+        }
+    }
+}
+
+impl NeedlePlace {
+    /// All places.
+    pub const ALL: [Self; 3] = [Self::First, Self::Middle, Self::Last];
+
+    /// Returns the name of the place.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Middle => "middle",
+            Self::Last => "last",
+        }
+    }
+}
+
+/// One needle: its sentence, and the turn that brings it into the session.
+struct Needle {
+    kind: NeedleKind,
+    place: NeedlePlace,
+    sentence: String,
+    turn: Vec<Message>,
+}
+
+impl Needles {
+    /// The numbers of compactions after which the prompt is examined.
+    pub const COMPACTIONS: [u64; 3] = [1, 2, 5];
+
+    /// Creates needles from a seed.
+    #[must_use]
+    pub fn from_seed(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// Plants the needles in a session and returns their survival. Returns no results for a session that is
+    /// too short for its compactions.
+    pub(crate) fn results(
+        self,
+        session: &Conversation,
+        application: &Application<'_>,
+    ) -> Result<Vec<NeedleResult>, Error> {
+        let mut results = Vec::new();
+        for compactions in Self::COMPACTIONS {
+            results.extend(self.survival(session.messages(), compactions as usize, application)?);
+        }
+        Ok(results)
+    }
+
+    fn survival(
+        self,
+        messages: &[Message],
+        compactions: usize,
+        application: &Application<'_>,
+    ) -> Result<Vec<NeedleResult>, Error> {
+        let system = messages.iter().take_while(|message| message.role() == Role::System).count();
+        let turns = &messages[system..];
+        let part = turns.len() / (compactions + 1);
+        if part < PART {
+            return Ok(Vec::new());
+        }
+        let needles = self.needles();
+        let mut lived = Lived::default();
+        let quiet = Application { every: 0, ..*application };
+        let add = |lived: &mut Lived, messages: &[Message]| {
+            messages.iter().try_for_each(|message| lived.push(&message.clone(), &quiet))
+        };
+        let plant = |lived: &mut Lived, place| {
+            let planted = needles.iter().filter(|needle| needle.place == place);
+            planted.map(|needle| &needle.turn).try_for_each(|turn| add(lived, turn))
+        };
+        add(&mut lived, &messages[..system])?;
+        let mut ends = (1..=compactions).map(|nth| turn_start(turns, nth * part));
+        let first = ends.next().unwrap_or(turns.len());
+        let middle = turn_start(&turns[..first], first / 2);
+        plant(&mut lived, NeedlePlace::First)?;
+        add(&mut lived, &turns[..middle])?;
+        plant(&mut lived, NeedlePlace::Middle)?;
+        add(&mut lived, &turns[middle..first])?;
+        plant(&mut lived, NeedlePlace::Last)?;
+        let mut begin = first;
+        let mut made = usize::from(application.compact_now(&mut lived.log)?);
+        for end in ends {
+            add(&mut lived, &turns[begin..end])?;
+            made += usize::from(application.compact_now(&mut lived.log)?);
+            begin = end;
+        }
+        add(&mut lived, &turns[begin..])?;
+        if made < compactions {
+            return Ok(Vec::new());
+        }
+        lived.log.push(Message::user("Please go on."));
+        let plan = application.manager.build_plan(&application.request(&lived.log));
+        let plan = plan.map_err(|error| Error::plan("the prompt with needles", error))?;
+        let survives = |sentence: &str| {
+            plan.messages().iter().flat_map(Message::texts).any(|text| text.contains(sentence))
+        };
+        Ok(needles
+            .iter()
+            .map(|needle| NeedleResult {
+                kind: needle.kind,
+                place: needle.place,
+                compactions: compactions as u64,
+                survived: survives(&needle.sentence),
+            })
+            .collect())
+    }
+
+    /// Makes one needle of each kind for each place.
+    fn needles(self) -> Vec<Needle> {
+        let mut codes = Codes(self.seed);
+        let all = NeedlePlace::ALL.into_iter().flat_map(|place| NeedleKind::ALL.map(|kind| (place, kind)));
+        all.map(|(place, kind)| Needle::new(kind, place, &codes.next_code())).collect()
+    }
+}
+
+/// Returns the first user message at or after a position.
+fn turn_start(messages: &[Message], position: usize) -> usize {
+    let rest = messages.iter().skip(position);
+    position + rest.take_while(|message| message.role() != Role::User).count()
+}
+
+impl Needle {
+    fn new(kind: NeedleKind, place: NeedlePlace, code: &str) -> Self {
+        let (sentence, turn) = match kind {
+            NeedleKind::UserFact => {
+                let sentence = format!("My locker at the station has the number {code}.");
+                let turn =
+                    vec![Message::user(sentence.clone()), Message::assistant("Thank you, I noted it.")];
+                (sentence, turn)
+            }
+            NeedleKind::ReplyFact => {
+                let sentence = format!("Your booking has the reference {code}.");
+                let turn =
+                    vec![Message::user("Please book the table."), Message::assistant(sentence.clone())];
+                (sentence, turn)
+            }
+            NeedleKind::ToolFact => {
+                let sentence = format!("The parcel has the tracking number {code}.");
+                let call = ToolCall::new(format!("call-{code}"), "track_parcel", "{}");
+                let turn = vec![
+                    Message::user("Find my parcel."),
+                    Message::assistant("").with_tool_calls([call]),
+                    Message::tool(format!("call-{code}"), sentence.clone()),
+                    Message::assistant("I found it. It arrives on Tuesday."),
+                ];
+                (sentence, turn)
+            }
+            NeedleKind::Instruction => {
+                let sentence = format!("From now on, end every answer with the word {code}.");
+                let turn =
+                    vec![Message::user(sentence.clone()), Message::assistant(format!("I will. {code}"))];
+                (sentence, turn)
+            }
+        };
+        Self { kind, place, sentence, turn }
+    }
+}
+
+/// Codes that look random: the generator `SplitMix64` (Steele and others 2014).
+struct Codes(u64);
+
+impl Codes {
+    fn next_code(&mut self) -> String {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.0;
+        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^= value >> 31;
+        format!("{:04x}-{:04x}", value & 0xffff, (value >> 16) & 0xffff)
+    }
+}

@@ -1,0 +1,150 @@
+//! The values that the page template shows for one set of sessions.
+
+use super::chart::{Chart, Series};
+use crate::scores::{Metric, ScoreRow};
+use serde::Serialize;
+
+/// The number of styles of curves in the style sheet.
+const STYLES: usize = 8;
+
+/// One set of sessions.
+#[derive(Serialize)]
+pub(super) struct SetView {
+    name: String,
+    sessions: u64,
+    questions: u64,
+    unanswerable: u64,
+    charts: Vec<Chart>,
+    legend: Vec<(usize, String)>,
+    rows: Vec<RowView>,
+    needles: Vec<NeedleView>,
+}
+
+/// One row of the table.
+#[derive(Serialize)]
+struct RowView {
+    policy: String,
+    is_baseline: bool,
+    budget: u64,
+    whole: String,
+    evidence: String,
+    used: String,
+    over: u64,
+    kept: String,
+    cached: String,
+    cost: String,
+    compactions: u64,
+}
+
+/// The survival of one kind of needle.
+#[derive(Serialize)]
+struct NeedleView {
+    policy: String,
+    budget: u64,
+    kind: &'static str,
+    place: &'static str,
+    compactions: u64,
+    survived: u64,
+    planted: u64,
+}
+
+impl SetView {
+    /// Creates the view of the rows of one set.
+    pub(super) fn new(rows: &[ScoreRow]) -> Self {
+        let mut policies: Vec<&str> = Vec::new();
+        for row in rows {
+            if !policies.contains(&row.policy.as_str()) {
+                policies.push(&row.policy);
+            }
+        }
+        let series = |x: fn(&ScoreRow) -> Option<u64>| -> Vec<Series> {
+            policies
+                .iter()
+                .enumerate()
+                .map(|(at, policy)| Series {
+                    name: (*policy).to_owned(),
+                    style: at % STYLES,
+                    points: points(rows.iter().filter(|row| row.policy == *policy), x),
+                })
+                .collect()
+        };
+        let budget =
+            Chart::new("prompt budget in tokens", series(|row| Some(row.budget)), |value| value.to_string());
+        let cost = Chart::new(
+            "input cost of a prompt in millionths of a US dollar",
+            series(cost_of_prompt),
+            |value| value.to_string(),
+        );
+        let first = rows.first();
+        Self {
+            name: first.map(|row| row.set.clone()).unwrap_or_default(),
+            sessions: first.map_or(0, |row| row.sessions),
+            questions: first.map_or(0, |row| row.questions),
+            unanswerable: first.map_or(0, |row| row.prompts - row.questions),
+            charts: budget.into_iter().chain(cost).collect(),
+            legend: policies.iter().enumerate().map(|(at, name)| (at % STYLES, (*name).to_owned())).collect(),
+            rows: rows.iter().map(RowView::new).collect(),
+            needles: rows.iter().flat_map(NeedleView::from_row).collect(),
+        }
+    }
+}
+
+/// Returns the points of a curve, in the order of their horizontal values.
+fn points<'a>(
+    rows: impl Iterator<Item = &'a ScoreRow>,
+    x: fn(&ScoreRow) -> Option<u64>,
+) -> Vec<(u64, u64, String)> {
+    let mut points: Vec<(u64, u64, String)> = rows
+        .filter_map(|row| {
+            let share = row.per_mille(Metric::Evidence)?;
+            let title = format!("{}, {} tokens: {} %", row.policy, row.budget, percent(Some(share)));
+            Some((x(row)?, share, title))
+        })
+        .collect();
+    points.sort();
+    points
+}
+
+/// Returns the mean cost of a prompt's input in millionths of a US dollar.
+fn cost_of_prompt(row: &ScoreRow) -> Option<u64> {
+    (row.cost()? / 1_000).checked_div(row.prompts + row.turns.prompts)
+}
+
+/// Returns a value in per mille as per cent with one decimal.
+fn percent(per_mille: Option<u64>) -> String {
+    per_mille.map_or_else(|| "-".into(), |value| format!("{}.{}", value / 10, value % 10))
+}
+
+impl RowView {
+    fn new(row: &ScoreRow) -> Self {
+        let figure = |metric| percent(row.per_mille(metric));
+        let cents = row.cost().map(|cost| cost / 10_000_000);
+        Self {
+            policy: row.policy.clone(),
+            is_baseline: row.is_baseline,
+            budget: row.budget,
+            whole: row.whole().to_string(),
+            evidence: figure(Metric::Evidence),
+            used: figure(Metric::BudgetUsed),
+            over: row.overflows + row.turns.overflows,
+            kept: figure(Metric::PrefixKept),
+            cached: figure(Metric::CacheHit),
+            cost: cents.map_or_else(|| "-".into(), |cents| format!("${}.{:02}", cents / 100, cents % 100)),
+            compactions: row.turns.compactions,
+        }
+    }
+}
+
+impl NeedleView {
+    fn from_row(row: &ScoreRow) -> impl Iterator<Item = Self> {
+        row.needles.iter().map(|score| Self {
+            policy: row.policy.clone(),
+            budget: row.budget,
+            kind: score.kind.name(),
+            place: score.place.name(),
+            compactions: score.compactions,
+            survived: score.survived,
+            planted: score.planted,
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! The tokens of single messages and documents, by which baselines select.
+
+use crate::error::Error;
+use context_window::{
+    Config, ContextWindowManager, Conversation, ItemId, Message, Model, PlanRequest, RagItem, RequestLimits,
+    Role, TokenCounter,
+};
+use std::collections::BTreeMap;
+
+/// A prompt budget that every prompt fits into.
+const UNLIMITED: u64 = 1 << 40;
+
+/// A message or document with its tokens.
+#[derive(Debug, Clone)]
+pub(crate) struct Priced {
+    pub(crate) id: ItemId,
+    /// `None` for a document.
+    pub(crate) role: Option<Role>,
+    pub(crate) tokens: u64,
+    pub(crate) text: String,
+}
+
+/// A counter of the tokens of single messages. They are those of the planner's ledger.
+pub(crate) struct Pricer(ContextWindowManager);
+
+/// Priced messages, and the tokens of every prompt around them.
+pub(crate) struct PriceList {
+    pub(crate) messages: Vec<Priced>,
+    pub(crate) overhead: u64,
+}
+
+impl Pricer {
+    pub(crate) fn new(model: Model, counter: TokenCounter) -> Result<Self, Error> {
+        let mut config = Config::default();
+        config.compaction.enabled = false;
+        let manager = ContextWindowManager::new(model, counter, config);
+        manager.map(Self).map_err(|error| Error::plan("the baselines", error))
+    }
+
+    /// Prices the messages of a conversation, in their order.
+    pub(crate) fn messages(&self, log: &Conversation) -> Result<PriceList, Error> {
+        let request = PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(UNLIMITED));
+        let plan = self.0.build_plan(&request).map_err(|error| Error::plan("the messages", error))?;
+        let tokens: BTreeMap<&ItemId, u64> =
+            plan.included.iter().map(|row| (&row.id, row.token_estimate.tokens)).collect();
+        let priced = log.messages().iter().zip(0..).map(|(message, position)| {
+            let id = log.message_id(position);
+            let tokens = tokens.get(&id).copied().unwrap_or_default();
+            Priced { tokens, role: Some(message.role()), text: joined(message), id }
+        });
+        let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
+        Ok(PriceList { messages: priced.collect(), overhead: overhead.try_into().unwrap_or_default() })
+    }
+
+    /// Prices documents, each as the planner sends it, in their order.
+    pub(crate) fn documents(&self, documents: &[RagItem]) -> Result<Vec<Priced>, Error> {
+        if documents.is_empty() {
+            return Ok(Vec::new());
+        }
+        let log = Conversation::from([Message::user("?")]);
+        let limits = RequestLimits::prompt_budget(UNLIMITED);
+        let request = PlanRequest::new(&log).with_rag(documents.iter().cloned()).with_limits(limits);
+        let plan = self.0.build_plan(&request).map_err(|error| Error::plan("the documents", error))?;
+        let tokens: BTreeMap<&ItemId, u64> =
+            plan.included.iter().map(|row| (&row.id, row.token_estimate.tokens)).collect();
+        let priced = documents.iter().filter_map(|document| {
+            // A second document of the same text is not sent.
+            let tokens = *tokens.get(document.id())?;
+            Some(Priced { id: document.id().clone(), role: None, tokens, text: document.text().to_owned() })
+        });
+        Ok(priced.collect())
+    }
+}
+
+/// Returns all texts of a message.
+pub(crate) fn joined(message: &Message) -> String {
+    message.texts().collect::<Vec<_>>().join("\n")
+}

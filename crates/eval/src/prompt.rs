@@ -1,0 +1,86 @@
+//! The prompt of a question as it is sent, by the planner or by a baseline.
+
+use crate::{
+    baseline::Selected,
+    priced::{Priced, joined},
+    question::{Evidence, Question},
+    result::QuestionResult,
+    words::{SentWords, Words},
+};
+use context_window::{ContextPlan, ItemId, ItemKind, Message};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The content of a prompt, to find evidence in it.
+pub(crate) struct SentPrompt {
+    tokens: u64,
+    budget: u64,
+    overflow: u64,
+    /// The words that are sent for each message.
+    messages: BTreeMap<ItemId, Words>,
+    /// The documents, which are sent whole or not at all.
+    documents: BTreeSet<ItemId>,
+    /// True if messages are sent as documents, with the ids of the messages.
+    has_turns_as_documents: bool,
+    words: SentWords,
+}
+
+impl SentPrompt {
+    pub(crate) fn from_plan(plan: &ContextPlan, has_turns_as_documents: bool) -> Self {
+        let (documents, messages): (Vec<_>, Vec<_>) =
+            plan.included.iter().partition(|row| row.kind == ItemKind::Document);
+        let messages = messages.into_iter().map(|row| (row.id.clone(), Words::new(&joined(&row.body))));
+        Self {
+            tokens: plan.estimated_tokens_total.tokens,
+            budget: plan.prompt_budget,
+            overflow: plan.overflow_tokens(),
+            messages: messages.collect(),
+            documents: documents.into_iter().map(|row| row.id.clone()).collect(),
+            has_turns_as_documents,
+            words: SentWords::new(plan.messages().iter().flat_map(Message::texts)),
+        }
+    }
+
+    /// Creates the prompt that a baseline selected.
+    pub(crate) fn from_selected(selected: &Selected<'_>, budget: u64) -> Self {
+        let (documents, messages): (Vec<&Priced>, Vec<&Priced>) =
+            selected.items.iter().partition(|item| item.role.is_none());
+        Self {
+            tokens: selected.tokens,
+            budget,
+            overflow: selected.tokens.saturating_sub(budget),
+            messages: messages.into_iter().map(|item| (item.id.clone(), Words::new(&item.text))).collect(),
+            documents: documents.into_iter().map(|item| item.id.clone()).collect(),
+            has_turns_as_documents: false,
+            words: SentWords::new(selected.items.iter().map(|item| item.text.as_str())),
+        }
+    }
+
+    /// Checks if a piece of evidence is in the prompt: under its own id, or as a text of any item.
+    pub(crate) fn contains(&self, evidence: &Evidence) -> bool {
+        let is_document = evidence.is_document || self.has_turns_as_documents;
+        // A message may be sent as a stub, so its id alone proves nothing.
+        let own = self.messages.get(&evidence.id).filter(|_| !evidence.is_document);
+        is_document && self.documents.contains(&evidence.id)
+            || own.is_some_and(|sent| sent.contains(&evidence.words))
+            || self.words.contains(&evidence.words)
+    }
+
+    pub(crate) fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Looks for the evidence of a question.
+    pub(crate) fn result(&self, at: usize, question: &Question, cost: Option<u64>) -> QuestionResult {
+        let missing = question.evidence.iter().filter(|evidence| !self.contains(evidence));
+        QuestionResult {
+            question: at,
+            kind: question.kind.clone(),
+            evidence: question.evidence.len() as u64,
+            missing: missing.map(|evidence| evidence.id.to_string()).collect(),
+            tokens: self.tokens,
+            budget: self.budget,
+            overflow: self.overflow,
+            cost,
+        }
+    }
+}
