@@ -10,13 +10,14 @@ use std::{
 };
 
 /// The folders that are measured, each by itself: crates, and the tests and pages of the workspace.
-const ROOMS: [&str; 15] = [
+const ROOMS: [&str; 16] = [
     "src",
     "tests",
     "benches",
     "examples",
     "docs",
     "bindings/python",
+    "crates/eval",
     "crates/formats",
     "crates/genai",
     "crates/plan-inspect",

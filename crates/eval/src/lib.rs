@@ -29,6 +29,53 @@
 //! # }
 //! ```
 //!
+//! Results are also available one by one:
+//!
+//! ```
+//! use context_window::{Model, TokenCounter};
+//! use context_window_eval::{
+//!     CaseResult, CellResult, Error, ErrorKind, EvalCase, Evaluation, Metric, NeedleKind, NeedlePlace,
+//!     NeedleResult, NeedleScore, Needles, Question, QuestionResult, ScoreRow, Scores, Share, TurnSums,
+//! };
+//!
+//! let error: Error = EvalCase::from_json(r#"{"messages": [{"role": "user", "content": "Hi"}]}"#).unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::Input); // no questions
+//!
+//! # fn main() -> Result<(), Error> {
+//! let turns = (0..40).map(|at| {
+//!     let role = if at % 2 == 0 { "user" } else { "assistant" };
+//!     format!(r#"{{"id": "m{at}", "role": "{role}", "content": "The price of house {at} is {at} million."}}"#)
+//! });
+//! let question = r#"{"text": "What does house 3 cost?", "evidence": ["m3"], "after": "m20"}"#;
+//! let messages = turns.collect::<Vec<_>>().join(",");
+//! let case = EvalCase::from_json(&format!(r#"{{"messages": [{messages}], "questions": [{question}]}}"#))?;
+//! let question: &Question = &case.questions()[0];
+//! assert_eq!(question.messages_before, 21);
+//!
+//! let evaluation = Evaluation::new(Model::custom("m"), TokenCounter::chars_per_4())
+//!     .with_budgets([200])
+//!     .with_every(2)
+//!     .with_needles(Needles::from_seed(7));
+//! let result: CaseResult = evaluation.evaluate(&case)?;
+//! let cell: &CellResult = &result.cells[0];
+//! let asked: &QuestionResult = &cell.questions[0];
+//! assert_eq!(asked.missing, ["m3"]);
+//! let turns: TurnSums = cell.turns;
+//! assert_eq!(turns.prompts, 10);
+//! let needle: &NeedleResult = &cell.needles[0];
+//! assert_eq!((needle.kind, needle.place), (NeedleKind::UserFact, NeedlePlace::First));
+//!
+//! let mut scores = Scores::default();
+//! scores.add("houses", &result);
+//! let row: &ScoreRow = &scores.rows()[0];
+//! assert_eq!(row.whole(), Share::new(0, 1));
+//! assert!(row.per_mille(Metric::CacheHit) > Some(0));
+//! let score: &NeedleScore = &row.needles[0];
+//! assert_eq!(score.planted, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Overview
 //!
 //! An [`EvalCase`] is a session with [`Question`]s, each with the ids of its evidence. A [`Policy`] is a
@@ -39,17 +86,18 @@
 
 mod error;
 mod words;
+mod share;
+mod priced;
 mod question;
 mod case;
-mod share;
-mod prompt;
-mod priced;
 mod ranking;
 mod baseline;
 mod policy;
-mod needles;
+mod needle;
 mod result;
+mod prompt;
 mod lived;
+mod needles;
 mod evaluation;
 mod scores;
 mod records;
@@ -61,7 +109,8 @@ pub use baseline::Baseline;
 pub use case::EvalCase;
 pub use error::{Error, ErrorKind};
 pub use evaluation::Evaluation;
-pub use needles::{NeedleKind, NeedlePlace, Needles};
+pub use needle::{NeedleKind, NeedlePlace};
+pub use needles::Needles;
 #[cfg(feature = "html")]
 pub use page::page;
 pub use parallel::evaluate_all;

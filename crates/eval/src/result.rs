@@ -1,6 +1,6 @@
 //! The results of one case.
 
-use crate::needles::{NeedleKind, NeedlePlace};
+use crate::needle::{NeedleKind, NeedlePlace};
 use serde::{Deserialize, Serialize};
 
 /// The results of one session: a cell for each policy and budget.

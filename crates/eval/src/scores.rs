@@ -1,7 +1,7 @@
 //! Sums of results by set of sessions, policy and budget.
 
 use crate::{
-    needles::{NeedleKind, NeedlePlace},
+    needle::{NeedleKind, NeedlePlace},
     result::{CaseResult, CellResult, TurnSums},
     share::Share,
 };
@@ -177,6 +177,19 @@ impl ScoreRow {
     pub fn survival(&self) -> Share {
         let sum = |of: fn(&NeedleScore) -> u64| self.needles.iter().map(of).sum();
         Share::new(sum(|score| score.survived), sum(|score| score.planted))
+    }
+
+    /// Returns the survival of one kind of needle after some compactions, for each place of
+    /// [`NeedlePlace::ALL`].
+    #[must_use]
+    pub fn survival_by_place(&self, kind: NeedleKind, compactions: u64) -> [Share; 3] {
+        NeedlePlace::ALL.map(|place| {
+            let is_score = |score: &&NeedleScore| {
+                (score.kind, score.place, score.compactions) == (kind, place, compactions)
+            };
+            let score = self.needles.iter().find(is_score);
+            score.map_or(Share::new(0, 0), |score| Share::new(score.survived, score.planted))
+        })
     }
 
     /// Returns a metric in per mille, or `None` if nothing was measured.

@@ -32,6 +32,12 @@ impl Share {
         twice.checked_div(u128::from(self.whole) * 2).and_then(|rounded| rounded.try_into().ok())
     }
 
+    /// Returns the share as a whole number of per cent, or `-` if there is no case.
+    #[must_use]
+    pub fn rounded_percent(self) -> String {
+        self.per_mille().map_or_else(|| "-".into(), |share| ((share + 5) / 10).to_string())
+    }
+
     /// Returns the bounds of the 95 % confidence interval by Wilson (1927), in per mille. Returns `None` if
     /// there is no case.
     #[must_use]

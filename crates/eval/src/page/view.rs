@@ -1,7 +1,12 @@
 //! The values that the page template shows for one set of sessions.
 
 use super::chart::{Chart, Series};
-use crate::scores::{Metric, ScoreRow};
+use crate::{
+    needle::NeedleKind,
+    needles::Needles,
+    scores::{Metric, ScoreRow},
+    share::Share,
+};
 use serde::Serialize;
 
 /// The number of styles of curves in the style sheet.
@@ -36,16 +41,13 @@ struct RowView {
     compactions: u64,
 }
 
-/// The survival of one kind of needle.
+/// The survival of one kind of needle: by number of compactions, at each place.
 #[derive(Serialize)]
 struct NeedleView {
     policy: String,
     budget: u64,
     kind: &'static str,
-    place: &'static str,
-    compactions: u64,
-    survived: u64,
-    planted: u64,
+    survival: [String; 3],
 }
 
 impl SetView {
@@ -137,14 +139,14 @@ impl RowView {
 
 impl NeedleView {
     fn from_row(row: &ScoreRow) -> impl Iterator<Item = Self> {
-        row.needles.iter().map(|score| Self {
+        let kinds = NeedleKind::ALL.into_iter().filter(|_| !row.needles.is_empty());
+        kinds.map(|kind| Self {
             policy: row.policy.clone(),
             budget: row.budget,
-            kind: score.kind.name(),
-            place: score.place.name(),
-            compactions: score.compactions,
-            survived: score.survived,
-            planted: score.planted,
+            kind: kind.name(),
+            survival: Needles::COMPACTIONS.map(|compactions| {
+                row.survival_by_place(kind, compactions).map(Share::rounded_percent).join(" / ")
+            }),
         })
     }
 }

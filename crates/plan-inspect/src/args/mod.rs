@@ -507,6 +507,8 @@ pub(crate) enum SchemaOf {
     Plan,
     /// Session files
     Session,
+    /// Sessions with questions, for `eval`
+    Questions,
 }
 
 #[derive(Debug, Args)]

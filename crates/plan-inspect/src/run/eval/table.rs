@@ -4,7 +4,7 @@ use crate::{
     args::Screen,
     table::{Align, Table, Tone},
 };
-use context_window_eval::{Metric, NeedleKind, NeedlePlace, NeedleScore, Needles, ScoreRow, Scores, Share};
+use context_window_eval::{Metric, NeedleKind, Needles, ScoreRow, Scores, Share};
 use context_window_report as report;
 use std::fmt::Write as _;
 
@@ -96,9 +96,9 @@ fn needle_table(rows: &[ScoreRow], screen: &Screen) -> Option<String> {
         ("policy", Align::Left),
         ("budget", Align::Right),
         ("needle", Align::Left),
-        (&one, Align::Right),
-        (&two, Align::Right),
-        (&five, Align::Right),
+        (one.as_str(), Align::Right),
+        (two.as_str(), Align::Right),
+        (five.as_str(), Align::Right),
     ]);
     let planted = rows.iter().filter(|row| !row.needles.is_empty());
     for (row, kind) in planted.clone().flat_map(|row| NeedleKind::ALL.map(|kind| (row, kind))) {
@@ -118,12 +118,5 @@ fn needle_table(rows: &[ScoreRow], screen: &Screen) -> Option<String> {
 
 /// Returns the survival of one kind of needle at each place after some compactions.
 fn survival(row: &ScoreRow, kind: NeedleKind, compactions: u64) -> String {
-    let share = |place: NeedlePlace| {
-        let is_score =
-            |score: &&NeedleScore| (score.kind, score.place, score.compactions) == (kind, place, compactions);
-        let score = row.needles.iter().find(is_score);
-        let share = score.and_then(|score| Share::new(score.survived, score.planted).per_mille());
-        share.map_or_else(|| "-".into(), |share| ((share + 5) / 10).to_string())
-    };
-    NeedlePlace::ALL.map(share).join("/")
+    row.survival_by_place(kind, compactions).map(Share::rounded_percent).join("/")
 }

@@ -1,0 +1,104 @@
+//! Sessions with questions, in each form of their files.
+
+use crate::{evaluation, talk};
+use context_window_eval::{ErrorKind, EvalCase, Scores};
+use serde_json::json;
+
+/// Returns the error of a case that cannot be read.
+fn error(json: &serde_json::Value) -> String {
+    let error = EvalCase::from_json(&json.to_string()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    error.to_string()
+}
+
+#[test]
+fn three_forms_have_the_same_questions() {
+    let documents = |gold: bool| {
+        json!([
+            {"id": "d1", "text": "Refunds take five working days from the day of the return.", "score": 2.0, "gold": gold},
+            {"id": "d2", "text": "The shop is closed on Sundays and on all public holidays.", "score": 1.0}
+        ])
+    };
+    let forms = [
+        json!({"query": "How long do refunds take?", "passages": documents(true)}),
+        json!({"query": "How long do refunds take?", "rag": documents(true)}),
+        json!({"rag": documents(false), "questions": [{"text": "How long do refunds take?", "evidence": ["d1"]}]}),
+        json!({"rag": documents(false), "qa": [{"question": "How long do refunds take?", "evidence": ["d1"]}]}),
+    ];
+    for form in forms {
+        let case = EvalCase::from_json(&form.to_string()).unwrap();
+        let [question] = case.questions() else { panic!("{form}") };
+        assert_eq!(question.evidence().map(|id| id.as_str()).collect::<Vec<_>>(), ["d1"]);
+        let result = evaluation([60]).evaluate(&case).unwrap();
+        assert_eq!(result.cells[0].questions[0].missing, [""; 0], "{form}");
+    }
+}
+
+#[test]
+fn question_is_asked_after_its_message() {
+    let question =
+        |after: &str, evidence: &str| json!({"text": "And now?", "evidence": [evidence], "after": after});
+    let questions = [question("m5", "m5"), question("m5", "m7"), question("2024-01-01", "m7")];
+    let case = json!({"messages": talk(8), "questions": questions});
+    let case = EvalCase::from_json(&case.to_string()).unwrap();
+    assert_eq!(case.questions().iter().map(|one| one.messages_before).collect::<Vec<_>>(), [6, 6, 8]);
+    for cell in evaluation([100_000]).evaluate(&case).unwrap().cells {
+        let missing: Vec<_> = cell.questions.iter().map(|result| result.missing.len()).collect();
+        match cell.policy.as_str() {
+            // Retrieval finds nothing for a question without a word of the messages. The oracle knows the future.
+            "bm25" => assert_eq!(missing, [1, 1, 1]),
+            "oracle" => assert_eq!(missing, [0, 0, 0]),
+            _ => assert_eq!(missing, [0, 1, 0], "{}", cell.policy),
+        }
+    }
+}
+
+#[test]
+fn question_without_evidence_has_tokens_and_no_share() {
+    let case = json!({"messages": talk(4), "questions": [{"text": "Who is Ida?", "evidence": null}]});
+    let case = EvalCase::from_json(&case.to_string()).unwrap();
+    let mut scores = Scores::default();
+    scores.add("talk", &evaluation([200]).evaluate(&case).unwrap());
+    let row = &scores.rows()[0];
+    assert_eq!((row.questions, row.prompts, row.whole().per_mille()), (0, 1, None));
+    assert!(row.tokens > 0);
+}
+
+#[test]
+fn near_duplicate_of_a_document_counts_as_its_original() {
+    let text = "Refunds take five working days from the day of the return. Send the parcel to the address on your \
+                invoice, and write the order number on the outside, so that we know who sent it to us and why.";
+    let documents = json!([
+        {"id": "old", "text": text, "score": 1.0, "gold": true},
+        {"id": "new", "text": text.replace("and why.", "and when."), "score": 2.0}
+    ]);
+    let case = json!({"query": "How long do refunds take?", "passages": documents}).to_string();
+    let result = evaluation([75]).evaluate(&EvalCase::from_json(&case).unwrap()).unwrap();
+    let best_score = result.cells.iter().find(|cell| cell.policy == "best-score").unwrap();
+    assert!(best_score.questions[0].tokens <= 75);
+    assert_eq!(best_score.questions[0].missing, [""; 0]);
+}
+
+#[test]
+fn unusable_case_is_an_error_with_its_place() {
+    let messages = talk(2);
+    assert_eq!(
+        error(&json!({"id": "s", "messages": messages})),
+        "session `s`: no questions; expected `questions`, `qa`, or `query` with documents that are `gold`"
+    );
+    assert_eq!(
+        error(
+            &json!({"id": "s", "messages": messages, "questions": [{"text": "Why?", "evidence": ["m0", "m9"]}]})
+        ),
+        "session `s`, questions[0].evidence[1]: no message or document has the id `m9`; expected one of the session"
+    );
+    assert_eq!(
+        error(&json!({"id": "s", "messages": messages, "questions": [{"text": " ", "evidence": []}]})),
+        "session `s`, questions[0].text: is empty; expected a question"
+    );
+    assert!(
+        error(&json!({"messages": messages, "questions": [{"evidence": []}]}))
+            .contains("missing field `text`")
+    );
+    assert!(error(&json!({"messages": [], "questions": []})).contains("empty session"));
+}

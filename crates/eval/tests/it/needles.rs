@@ -1,0 +1,49 @@
+//! Needles and their survival.
+
+use crate::{evaluation, talk};
+use context_window::Config;
+use context_window_eval::{EvalCase, NeedleKind, NeedlePlace, Needles, Policy};
+use serde_json::json;
+
+fn case(messages: usize) -> EvalCase {
+    let questions = json!([{"text": "How much is item 3?", "evidence": ["m3"]}]);
+    EvalCase::from_json(&json!({"messages": talk(messages), "questions": questions}).to_string()).unwrap()
+}
+
+#[test]
+fn needles_are_planted_in_sessions_that_are_long_enough() {
+    let evaluation = evaluation([2_000]).with_needles(Needles::from_seed(3));
+    let count = |messages| {
+        let result = evaluation.evaluate(&case(messages)).unwrap();
+        assert!(result.cells.iter().all(|cell| cell.needles.is_empty() == cell.is_baseline));
+        result.cells[0].needles.len()
+    };
+    let per_run = NeedleKind::ALL.len() * NeedlePlace::ALL.len();
+    // 36 messages are six parts of 6 messages, enough for 5 compactions.
+    assert_eq!([12, 18, 36].map(count), [per_run, 2 * per_run, 3 * per_run]);
+}
+
+#[test]
+fn short_session_has_no_needles() {
+    let evaluation = evaluation([2_000]).with_needles(Needles::from_seed(3));
+    assert!(evaluation.evaluate(&case(11)).unwrap().cells.iter().all(|cell| cell.needles.is_empty()));
+}
+
+/// A sliding window archives everything before its end, and nothing is left of it.
+#[test]
+fn dropped_messages_take_their_needles_with_them() {
+    let mut config = Config::default();
+    config.compaction.strategy = context_window::config::CompactionStrategy::Fresh;
+    let evaluation = evaluation([2_000])
+        .with_policies([Policy::planner("fresh", config)])
+        .with_needles(Needles::from_seed(3));
+    let result = evaluation.evaluate(&case(60)).unwrap();
+    assert!(!result.cells[0].needles.is_empty());
+    assert!(result.cells[0].needles.iter().all(|needle| !needle.survived));
+}
+
+#[test]
+fn equal_seeds_have_equal_needles() {
+    let result = |seed| evaluation([300]).with_needles(Needles::from_seed(seed)).evaluate(&case(60)).unwrap();
+    assert_eq!(result(1), result(1));
+}
