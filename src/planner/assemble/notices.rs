@@ -4,7 +4,7 @@
 //! - Output: notices about the target, pins, the window, retained texts, summaries and tool results.
 //! - Rules: B2, S2, S5, S7, S10, C11, H6.
 
-use super::{LaidOut, PlanContext, dropped_pins, included::Draft};
+use super::{LaidOut, PlanContext, dropped_pins, laid_out::Draft};
 use crate::{
     error::Error,
     item::ItemId,
