@@ -347,7 +347,7 @@ impl LaidOut<'_> {
     /// `Question`: it is included for the exchanges of its turn, not for its age (rule S4).
     fn reason(&self, candidate: CandidateId, kept_for: IncludedReason) -> IncludedReason {
         let index = self.candidates.index();
-        let trimmed = || match self.chosen.window.start {
+        let trimmed = || match self.chosen.window_start {
             Some(start @ CandidateId::Exchange(_)) => index.user_message(index.turn_of(start)),
             _ => None,
         };

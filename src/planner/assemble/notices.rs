@@ -32,7 +32,7 @@ impl LaidOut<'_> {
         if !overflows {
             notices.extend(dropped_pins::notices(candidates, costs, meter, budgets, chosen)?);
         }
-        notices.extend(about_the_window(candidates, chosen.window.found));
+        notices.extend(about_the_window(candidates, chosen.window));
         notices.extend(about_released_texts(candidates, rendering));
         notices.extend(about_waiting_notes(candidates));
         notices.extend(about_foreign_summaries(candidates));

@@ -173,8 +173,8 @@ fn window(candidates: &Candidates<'_>, chosen: &Selection) -> (Option<ItemId>, O
         let first = candidates.members(candidate).first().copied();
         first.map(|position| candidates.log().message_id(position))
     };
-    let start = chosen.window.start.and_then(first_id);
-    let anchored_at = start.clone().or_else(|| match chosen.window.found {
+    let start = chosen.window_start.and_then(first_id);
+    let anchored_at = start.clone().or_else(|| match chosen.window {
         Window::Fresh => None,
         Window::Sticky => candidates.index().window_start.and_then(first_id),
         Window::Cut { .. } => candidates.live_id(),
