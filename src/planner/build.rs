@@ -12,7 +12,7 @@ use crate::{
     conversation::Conversation,
     error::Error,
     plan::{
-        ContextPlan,
+        ContextPlan, DropReason,
         anchor::{Sticky, Target},
     },
     planner::{
@@ -20,7 +20,7 @@ use crate::{
         candidates::Candidates,
         manager::ContextWindowManager,
         reasoning,
-        replan::{Faults, Replan},
+        replan::Replan,
         request::PlanRequest,
         solve::Solver,
     },
@@ -103,7 +103,8 @@ impl ContextWindowManager {
             return Ok(None);
         }
         let request = candidates.request();
-        let Some(left) = replan.adjust_to(self.faults(&prompt, request)?, self.reasoning_policy()) else {
+        let lost = self.lost_reasoning(&prompt, request)?;
+        let Some(left) = replan.adjust_to(prompt.missing(), lost, self.reasoning_policy()) else {
             return Ok(None);
         };
         // The provider drops reasoning by itself only if the request has this switch.
@@ -112,21 +113,23 @@ impl ContextWindowManager {
         prompt.into_plan(replan, left, switch, request.settings(self.meter())).map(Some)
     }
 
-    /// Finds the retained texts that are missing from a prompt, and the reasoning that is invalid in it.
+    /// Finds the reasoning that is invalid in a prompt, by position of its message.
     ///
     /// # Errors
     ///
     /// `ErrorKind::Count` if the request asks for exact counts of excluded items and the counter fails.
-    pub(crate) fn faults(&self, prompt: &LaidOut<'_>, request: &PlanRequest<'_>) -> Result<Faults, Error> {
+    pub(crate) fn lost_reasoning(
+        &self,
+        prompt: &LaidOut<'_>,
+        request: &PlanRequest<'_>,
+    ) -> Result<BTreeMap<u32, DropReason>, Error> {
         // The comparison builds the rows of all excluded items, so it is skipped for a prompt without
         // reasoning.
         let has_reasoning = || prompt.rows().iter().any(|row| !row.body.reasoning().is_empty());
-        let lost = if self.model().thinking.is_some() && has_reasoning() {
-            reasoning::lost_reasoning(prompt.sent_prompt()?, request, self.model())
-        } else {
-            BTreeMap::new()
-        };
-        Ok(Faults { missing: prompt.missing(), lost })
+        if self.model().thinking.is_none() || !has_reasoning() {
+            return Ok(BTreeMap::new());
+        }
+        Ok(reasoning::lost_reasoning(prompt.sent_prompt()?, request, self.model()))
     }
 
     /// Returns the adjustments of the first round of a request.
