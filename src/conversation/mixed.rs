@@ -1,11 +1,12 @@
 //! Hypothetical logs for comparisons and explanations: mixtures of two logs, and copies with one text
 //! replaced.
 
-use super::{Conversation, Event, Lifetimes};
+use super::{Conversation, Event, Lifetime};
 use crate::{
     item::{ItemId, Priority},
     message::Message,
 };
+use indexmap::IndexMap;
 use std::{borrow::Cow, collections::BTreeMap};
 
 /// The source log of each part of a mixed log. An item that only one log contains brings its own properties.
@@ -87,7 +88,7 @@ impl<'a> MixedConversation<'a> {
         pins
     }
 
-    fn living(&self, log: &Conversation) -> Lifetimes {
+    fn living(&self, log: &Conversation) -> IndexMap<ItemId, Lifetime> {
         let ids = (0..log.len())
             .map(|at| log.message_id(at))
             .chain(log.notes.iter().map(|(_, note)| note.item.id.clone()));
@@ -137,7 +138,7 @@ impl Conversation {
     }
 
     /// Returns the lifetimes of all notes and messages that have a TTL.
-    pub(crate) fn all_lifetimes(&self) -> &Lifetimes {
+    pub(crate) fn all_lifetimes(&self) -> &IndexMap<ItemId, Lifetime> {
         &self.lifetimes
     }
 

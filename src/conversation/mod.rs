@@ -82,7 +82,10 @@ pub struct Conversation {
     system: Vec<Message>,
     notes: Notes,
     pins: BTreeMap<u32, Priority>,
-    lifetimes: Lifetimes,
+    /// Lifetimes by id. A hash map, because planning looks up each message. Its hash is seeded at random,
+    /// because ids may come from a hostile file. Removals change the iteration order, so nothing may depend
+    /// on it.
+    lifetimes: IndexMap<ItemId, Lifetime>,
     /// Expired documents that already got their one extra turn (rule T2).
     asked_documents: BTreeSet<ItemId>,
     /// Indexes into `events` of the sent prompts, oldest first.
@@ -118,10 +121,6 @@ pub struct Conversation {
     /// True while the log is being played back. Not part of the log.
     playback: bool,
 }
-
-/// Lifetimes by id. A hash map, because planning looks up each message. Its hash is seeded at random, because
-/// ids may come from a hostile file. Removals change the iteration order, so nothing may depend on it.
-pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime>;
 
 /// The remaining TTL of a note or message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -61,9 +61,6 @@ pub(crate) fn sent_state_row(id: &ItemId, reply: u32) -> ItemId {
     ItemId::from(format!("{id}@{reply}"))
 }
 
-/// A function that returns the row id of `texts[index]`, for texts before the message at `at`.
-type RowOf = fn(texts: &[SentText], index: usize, at: u32) -> ItemId;
-
 /// Returns the row id of a state entry.
 fn row_of_state(texts: &[SentText], index: usize, at: u32) -> ItemId {
     texts[index].state_row(at)
@@ -95,8 +92,9 @@ struct Texts {
 }
 
 impl Texts {
-    /// Replaces the texts at a position and updates both indexes.
-    fn remember(&mut self, at: u32, texts: &[SentText], row_of: RowOf) {
+    /// Replaces the texts at a position and updates both indexes. `row_of` returns the row id of one of the
+    /// texts by its index.
+    fn remember(&mut self, at: u32, texts: &[SentText], row_of: fn(&[SentText], usize, u32) -> ItemId) {
         let before = self.by_position.insert(at, texts.to_vec()).unwrap_or_default();
         // Old rows are removed before new ones are added, because both may have the same id.
         for (index, sent) in before.iter().enumerate() {

@@ -174,21 +174,13 @@ pub struct StoredCompaction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    provider_summary: Option<StoredProviderSummary>,
+    provider_summary: Option<ProviderSummary>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     state: Vec<(ItemId, String)>,
     #[serde(default)]
     progress: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timestamp: Option<String>,
-}
-
-/// A [`ProviderSummary`] as stored on disk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct StoredProviderSummary {
-    provider: String,
-    wire_format: WireFormat,
-    items: Vec<String>,
 }
 
 /// A [`MessageRange`] as stored on disk.
@@ -346,11 +338,7 @@ impl From<Compaction> for StoredCompaction {
             tokens_after: record.tokens_after,
             limit: record.limit,
             summary: record.summary,
-            provider_summary: record.provider_summary.map(|made| StoredProviderSummary {
-                provider: made.provider,
-                wire_format: made.wire_format,
-                items: made.items,
-            }),
+            provider_summary: record.provider_summary,
             state: record.state,
             progress: record.progress,
             timestamp: record.timestamp,
@@ -373,11 +361,7 @@ impl From<StoredCompaction> for Compaction {
             tokens_after: stored.tokens_after,
             limit: stored.limit,
             summary: stored.summary,
-            provider_summary: stored.provider_summary.map(|made| ProviderSummary {
-                provider: made.provider,
-                wire_format: made.wire_format,
-                items: made.items,
-            }),
+            provider_summary: stored.provider_summary,
             state: stored.state,
             progress: stored.progress,
             timestamp: stored.timestamp,

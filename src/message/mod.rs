@@ -71,7 +71,8 @@ struct Extra {
     answers: Option<Box<str>>,
     /// True if that call failed.
     failed: bool,
-    stub: Stub,
+    /// The replacement of a cleared tool result (rule S7), so that it is built and counted once.
+    stub: Cached<(ItemId, Message)>,
     rare: Rare,
 }
 
@@ -88,7 +89,8 @@ struct RareFields {
     sizes: Option<Sizes>,
     /// The JSON that a provider wrote for this message.
     written: Option<Box<Written>>,
-    media: MediaOfParts,
+    /// The media of each part, measured when they are first counted.
+    media: Cached<[Option<PartMedia>]>,
 }
 
 impl Deref for Rare {
@@ -102,7 +104,7 @@ impl Deref for Rare {
             reasoning: Vec::new(),
             sizes: None,
             written: None,
-            media: MediaOfParts(OnceLock::new()),
+            media: Cached(OnceLock::new()),
         };
         self.0.as_deref().unwrap_or(&NOTHING)
     }
@@ -121,42 +123,30 @@ impl PartialEq for Rare {
     }
 }
 
-/// The cached replacement of a cleared tool result (rule S7), so that it is built and counted once. The cache
-/// is not part of a message's content: it may change speed, never a plan.
-#[derive(Default)]
-struct Stub(OnceLock<Box<(ItemId, Message)>>);
+/// A cached value that derives from a message. It is not part of the message's content: it may change speed,
+/// never a plan.
+struct Cached<T: ?Sized>(OnceLock<Box<T>>);
 
-impl fmt::Debug for Stub {
+impl<T: ?Sized> Default for Cached<T> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Cached<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Stub")
+        f.write_str("Cached")
     }
 }
 
-impl Clone for Stub {
+impl<T: ?Sized> Clone for Cached<T> {
+    /// Returns an empty cache, because the copy may get other content.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl PartialEq for Stub {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-/// The media of each part, measured when they are first counted. The cache is not part of a message's
-/// content: it may change speed, never a plan.
-#[derive(Debug, Default)]
-struct MediaOfParts(OnceLock<Box<[Option<PartMedia>]>>);
-
-impl Clone for MediaOfParts {
-    /// Returns an empty cache, because the copy may get other parts.
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl PartialEq for MediaOfParts {
+impl<T: ?Sized> PartialEq for Cached<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -524,7 +514,7 @@ impl Message {
         if let Some(fields) = extra.as_mut().and_then(|extra| extra.rare.0.as_mut()) {
             // A message that nobody shares was not cloned just now, so its media cache was not cleared. The
             // change may replace the parts.
-            fields.media = MediaOfParts::default();
+            fields.media = Cached::default();
         }
         change(extra.get_or_insert_default());
         // Normalised, so that the message equals one that never had any of these fields.

@@ -12,7 +12,7 @@ use crate::{
     conversation::Conversation,
     error::Error,
     plan::{
-        ContextPlan,
+        ContextPlan, DropReason,
         anchor::{Sticky, Target},
     },
     planner::{
@@ -20,9 +20,9 @@ use crate::{
         candidates::Candidates,
         manager::ContextWindowManager,
         reasoning,
-        replan::{Faults, Replan},
+        replan::Replan,
         request::PlanRequest,
-        solve::{KnownCosts, Solver},
+        solve::Solver,
     },
 };
 use std::{collections::BTreeMap, convert::identity};
@@ -47,33 +47,34 @@ impl ContextWindowManager {
         sticky: Sticky<'_>,
     ) -> Result<(ContextPlan, Replan), Error> {
         let mut replan = self.first_replan(request.log);
-        let mut candidates = self.candidates(request, sticky, &replan)?;
-        let (mut known, mut rounds) = (Vec::new(), 0);
+        let mut rounds = 0;
         loop {
-            rounds += 1;
-            debug_assert!(rounds <= Replan::max_rounds(request.log), "{rounds} rounds: {replan:?}");
-            if let Some(plan) = self.plan_round(context, &candidates, &mut replan, &mut known)? {
-                return Ok((plan, replan));
-            }
-            if replan.changes_candidates() {
-                // `known` is empty here: the last round took all counts, which belong to the old candidates.
-                candidates = self.candidates(request, sticky, &replan)?;
+            let candidates = self.candidates(request, sticky, &replan)?;
+            // Rounds with the same candidates share one solver, so that no candidate is counted twice.
+            let solver = self.solver(&candidates);
+            loop {
+                rounds += 1;
+                debug_assert!(rounds <= Replan::max_rounds(request.log), "{rounds} rounds: {replan:?}");
+                if let Some(plan) = self.plan_round(context, &solver, &mut replan)? {
+                    return Ok((plan, replan));
+                }
+                if replan.changes_candidates() {
+                    break;
+                }
             }
         }
     }
 
     /// Plans one round: divides the budget, selects items, lays out the prompt, checks it.
     ///
-    /// Returns `None` if the check adjusted the next round. `known` holds token counts of earlier rounds with
-    /// the same candidates.
+    /// Returns `None` if the check adjusted the next round.
     fn plan_round(
         &self,
         context: &PlanContext<'_>,
-        candidates: &Candidates<'_>,
+        solver: &Solver<'_>,
         replan: &mut Replan,
-        known: &mut Vec<KnownCosts>,
     ) -> Result<Option<ContextPlan>, Error> {
-        let solver = self.solver(candidates).with_known(std::mem::take(known));
+        let candidates = solver.candidates();
         // Divide the budget among the sections, pins first (S2, B4, B5). Tool results are shortened only as
         // far as needed (S7).
         let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
@@ -84,9 +85,6 @@ impl ContextWindowManager {
         // (S2 to S5, S8, S9, B6).
         if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {
             replan.shorten_results(selector.costs.rendering(), shorter);
-            // Dropped first: `into_known` keeps only the counts of selectors without other references.
-            drop(selector);
-            *known = solver.into_known();
             return Ok(None);
         }
         selector.complete(&budgets, &mut chosen)?;
@@ -98,18 +96,15 @@ impl ContextWindowManager {
         // may refuse reasoning (K1 to K4). A prompt of the minimum alone is not planned again: fewer tokens
         // would give the same prompt.
         if !budgets.overflow && replan.withhold_tokens(prompt.excess(), prompt.required_by_provider()) {
-            drop(prompt);
-            drop(selector);
-            *known = solver.into_known();
             return Ok(None);
         }
         if chosen.set_does_not_fit {
-            // The counts are not kept: the candidates are gathered again, with another order of documents.
             replan.give_up_documents();
             return Ok(None);
         }
         let request = candidates.request();
-        let Some(left) = replan.adjust_to(self.faults(&prompt, request)?, self.reasoning_policy()) else {
+        let lost = self.lost_reasoning(&prompt, request)?;
+        let Some(left) = replan.adjust_to(prompt.missing(), lost, self.reasoning_policy()) else {
             return Ok(None);
         };
         // The provider drops reasoning by itself only if the request has this switch.
@@ -118,21 +113,23 @@ impl ContextWindowManager {
         prompt.into_plan(replan, left, switch, request.settings(self.meter())).map(Some)
     }
 
-    /// Finds the retained texts that are missing from a prompt, and the reasoning that is invalid in it.
+    /// Finds the reasoning that is invalid in a prompt, by position of its message.
     ///
     /// # Errors
     ///
     /// `ErrorKind::Count` if the request asks for exact counts of excluded items and the counter fails.
-    pub(crate) fn faults(&self, prompt: &LaidOut<'_>, request: &PlanRequest<'_>) -> Result<Faults, Error> {
+    pub(crate) fn lost_reasoning(
+        &self,
+        prompt: &LaidOut<'_>,
+        request: &PlanRequest<'_>,
+    ) -> Result<BTreeMap<u32, DropReason>, Error> {
         // The comparison builds the rows of all excluded items, so it is skipped for a prompt without
         // reasoning.
         let has_reasoning = || prompt.rows().iter().any(|row| !row.body.reasoning().is_empty());
-        let lost = if self.model().thinking.is_some() && has_reasoning() {
-            reasoning::lost_reasoning(prompt.sent_prompt()?, request, self.model())
-        } else {
-            BTreeMap::new()
-        };
-        Ok(Faults { missing: prompt.missing(), lost })
+        if self.model().thinking.is_none() || !has_reasoning() {
+            return Ok(BTreeMap::new());
+        }
+        Ok(reasoning::lost_reasoning(prompt.sent_prompt()?, request, self.model()))
     }
 
     /// Returns the adjustments of the first round of a request.

@@ -27,15 +27,6 @@ pub(crate) const MAX_TRIES: u32 = 3;
 /// retained text, and clipped.
 const RENDERINGS: usize = 5;
 
-/// The texts and the reasoning that a prompt loses.
-#[derive(Debug, Default)]
-pub(crate) struct Faults {
-    /// Retained texts that the request repeats and that are no longer in the prompt (rule S10).
-    pub(crate) missing: SentAgain,
-    /// Reasoning that the provider would refuse, by position of its message (rules K1 to K3).
-    pub(crate) lost: BTreeMap<u32, DropReason>,
-}
-
 /// The adjustments for one round of planning.
 ///
 /// There are five kinds, in the order of the fields below. An adjustment never undoes one of its own kind: it
@@ -74,21 +65,25 @@ impl Replan {
 
     /// Adjusts the next round to the faults of a prompt: sends lost texts again, or withholds reasoning.
     ///
+    /// `missing` are retained texts that the request repeats and that are no longer in the prompt (rule S10).
+    /// `lost` is reasoning that the provider would refuse, by position of its message (rules K1 to K3).
+    ///
     /// Returns `None` if there is a next round. Otherwise returns the lost reasoning that is sent anyway,
     /// because the provider drops it.
     pub(crate) fn adjust_to(
         &mut self,
-        faults: Faults,
+        missing: SentAgain,
+        lost: BTreeMap<u32, DropReason>,
         policy: ReasoningPolicy,
     ) -> Option<BTreeMap<u32, DropReason>> {
         // Texts first: reasoning may be valid again once the prompt has its texts back.
-        if self.send_again(faults.missing) {
+        if self.send_again(missing) {
             return None;
         }
         if policy == ReasoningPolicy::Provider {
-            return Some(faults.lost);
+            return Some(lost);
         }
-        (!self.withhold_reasoning(faults.lost)).then(BTreeMap::new)
+        (!self.withhold_reasoning(lost)).then(BTreeMap::new)
     }
 
     /// Withholds reasoning that the provider would refuse. Returns true if any of it is newly withheld.

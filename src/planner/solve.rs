@@ -19,7 +19,7 @@ use crate::{
     planner::{
         assemble::PlanContext,
         budget::{Available, Budgets, SectionDemands},
-        candidates::{CandidateId, CandidateMap, Candidates, Costs},
+        candidates::{CandidateId, Candidates, Costs},
         rendering::ToolResultRendering,
         select::{OneBudget, Selection, Selector, Walker, saved_by_merging},
     },
@@ -43,13 +43,6 @@ pub(crate) struct Solver<'p, W = OneBudget> {
     /// One selector for each rendering of tool results that was tried, except renderings with clipped
     /// results.
     selectors: RefCell<Vec<Rc<Selector<'p, W>>>>,
-}
-
-/// Token counts of one rendering, kept from one round of planning for the next.
-pub(crate) struct KnownCosts {
-    rendering: ToolResultRendering,
-    tokens: CandidateMap<(Weight, u64)>,
-    demands: SectionDemands,
 }
 
 /// One rendering of tool results that was tried: its budgets, and the facts that its walker recorded about
@@ -78,32 +71,11 @@ impl<'p> Solver<'p> {
         Self { candidates, meter, config, walker: OneBudget, many_budgets: None, selectors }
     }
 
-    /// Reuses the token counts of an earlier round with the same candidates.
-    pub(crate) fn with_known(self, known: Vec<KnownCosts>) -> Self {
-        let selector = |KnownCosts { rendering, tokens, demands }| {
-            let costs = Costs::new(self.candidates, self.meter, rendering).with_known(tokens);
-            Rc::new(self.selector_with(costs, demands))
-        };
-        self.selectors.replace(known.into_iter().map(selector).collect());
-        self
-    }
-
-    /// Returns the token counts, for another round with the same candidates.
-    pub(crate) fn into_known(self) -> Vec<KnownCosts> {
-        let known = |selector: Rc<Selector<'_, _>>| {
-            // A selector that is still in use cannot give up its counts, and is left out.
-            let Selector { costs, demands, .. } = Rc::into_inner(selector)?;
-            let (rendering, tokens) = costs.into_known();
-            Some(KnownCosts { rendering, tokens, demands })
-        };
-        self.selectors.into_inner().into_iter().filter_map(known).collect()
-    }
-
     /// Converts to a solver for many budgets. `most` is the largest number of tokens that any of them leaves
     /// for items. Clipping (rule S7) is not tried.
     pub(crate) fn for_many_budgets<W>(self, walker: W, most: u64) -> Solver<'p, W> {
         let Self { candidates, meter, config, .. } = self;
-        // The known selectors are dropped: their counts reach only as far as one budget needed.
+        // The selectors are dropped: their counts reach only as far as one budget needed.
         let selectors = RefCell::default();
         Solver { candidates, meter, config, walker, many_budgets: Some(most), selectors }
     }
@@ -206,19 +178,14 @@ impl<'p, W: Walker> Solver<'p, W> {
         let costs = Costs::new(self.candidates, self.meter, rendering).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::count(most, self.config, self.candidates.index(), &costs)?;
-        let selector = Rc::new(self.selector_with(costs, demands));
+        let (index, walker) = (self.candidates.index(), self.walker.for_other_costs());
+        let selector = Rc::new(Selector { index, costs, demands, config: self.config, walker });
         // The length of clipped results depends on the exact budget, so no other budget can reuse this
         // selector.
         if !clipped {
             self.selectors.borrow_mut().push(Rc::clone(&selector));
         }
         Ok(selector)
-    }
-
-    /// Creates a selector from counted costs and demands.
-    fn selector_with(&self, costs: Costs<'p>, demands: SectionDemands) -> Selector<'p, W> {
-        let (index, walker) = (self.candidates.index(), self.walker.for_other_costs());
-        Selector { index, costs, demands, config: self.config, walker }
     }
 
     /// Returns the token count of a candidate, counted up to `limit`. A larger candidate is reported as at

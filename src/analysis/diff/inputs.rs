@@ -2,11 +2,12 @@
 //! two.
 
 use crate::{
+    analysis::Explainer,
     conversation::{Conversation, MixedConversation},
     error::Error,
     item::{ItemId, RagItem},
     plan::ContextPlan,
-    planner::{manager::ContextWindowManager, request::PlanRequest},
+    planner::request::PlanRequest,
 };
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -41,14 +42,11 @@ impl Input {
     ];
 }
 
-/// A manager with one of its requests.
-pub(super) type Side<'a> = (&'a ContextWindowManager, &'a PlanRequest<'a>);
-
 /// The two sides of a comparison.
 #[derive(Clone, Copy)]
 pub(super) struct ComparisonInputs<'a> {
-    pub(super) before: Side<'a>,
-    pub(super) after: Side<'a>,
+    pub(super) before: Explainer<'a>,
+    pub(super) after: Explainer<'a>,
 }
 
 impl<'a> ComparisonInputs<'a> {
@@ -58,7 +56,8 @@ impl<'a> ComparisonInputs<'a> {
     }
 
     fn differs(&self, input: Input) -> bool {
-        let Self { before: (manager, a), after: (other, b) } = self;
+        let [Explainer { manager, request: a }, Explainer { manager: other, request: b }] =
+            [self.before, self.after];
         // Both mixtures hold the items of the first side. The pin, TTL or score of an item that only one side
         // has is part of that item, not a difference of its own.
         let mixtures = || (self.mixed(&[]), self.mixed(&[input]));
@@ -117,7 +116,7 @@ impl<'a> ComparisonInputs<'a> {
     /// Returns the log and the documents with the `after` inputs of the second side and all others of the
     /// first.
     fn mixed(&self, after: &[Input]) -> (Cow<'a, Conversation>, Vec<RagItem>) {
-        let (a, b) = (self.before.1, self.after.1);
+        let (a, b) = (self.before.request, self.after.request);
         let from = |input| if after.contains(&input) { b.log } else { a.log };
         let mixture = MixedConversation {
             items: from(Input::Items),
@@ -154,10 +153,10 @@ impl<'a> ComparisonInputs<'a> {
     }
 
     fn try_plan(&self, after: &[Input]) -> Result<ContextPlan, Error> {
-        let (a, b) = (self.before.1, self.after.1);
+        let (a, b) = (self.before.request, self.after.request);
         let from = |input| if after.contains(&input) { b } else { a };
         let (log, rag) = self.mixed(after);
-        let managers = |input| if after.contains(&input) { self.after.0 } else { self.before.0 };
+        let managers = |input| if after.contains(&input) { self.after.manager } else { self.before.manager };
         let manager =
             managers(Input::Model).with_config(managers(Input::Config).requested_config().clone())?;
         let items = from(Input::Items);

@@ -196,14 +196,14 @@ impl Diff {
     /// Any error of planning the two requests. Requests that mix the inputs of both are planned to find the
     /// causes. One that cannot be planned is no error and no evidence.
     pub fn between(before: &Explainer<'_>, after: &Explainer<'_>) -> Result<Self, Error> {
-        let [before, after] = [before, after].map(|side| (side.manager, side.request));
-        let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
-        let sides = ComparisonInputs { before, after };
+        let plans = (before.manager.plan(before.request)?, after.manager.plan(after.request)?);
+        let sides = ComparisonInputs { before: *before, after: *after };
         let thoughts = reasoning::changes(&plans.0, &plans.1);
         let tools = ToolsChange::between(&plans.0.prompt().tools, &plans.1.prompt().tools);
         let prefix = plans.1.prefix(&plans.0.anchor());
-        let states = (States::from_plan(&plans.0, before.1), States::from_plan(&plans.1, after.1));
-        let shared = shared(before.1.log, after.1.log);
+        let states =
+            (States::from_plan(&plans.0, before.request), States::from_plan(&plans.1, after.request));
+        let shared = shared(before.request.log, after.request.log);
         // Items of the second plan come first, in its order, then those that only the first plan has.
         let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
         let mut seen = BTreeSet::new();
@@ -296,15 +296,16 @@ fn cause(input: Input, from: &Snapshot, to: &Snapshot) -> Cause {
     }
 }
 
-/// The plans of requests that mix the inputs of the two compared requests.
-struct Trials {
+/// The results of requests that mix the inputs of the two compared requests: their plans, or the states of
+/// their items.
+struct Trials<T> {
     inputs: Vec<Input>,
     /// For each input, the trial with only that input changed.
-    alone: Vec<Trial>,
+    alone: Vec<T>,
     /// For each input, the trial with all other inputs changed.
-    without: Vec<Trial>,
+    without: Vec<T>,
     /// For each `n` from 0, the trial with the first `n` inputs changed.
-    steps: Vec<Trial>,
+    steps: Vec<T>,
 }
 
 /// One mixed request, as its plan. `plan` is `None` if the request cannot be planned. `later_items` is true
@@ -314,7 +315,7 @@ struct Trial {
     later_items: bool,
 }
 
-impl Trials {
+impl Trials<Trial> {
     fn run(sides: &ComparisonInputs<'_>) -> Self {
         let inputs = sides.differing();
         let trial =
@@ -329,17 +330,18 @@ impl Trials {
         }
     }
 
-    /// Indexes the plan of every trial by item, so that many items can be looked up.
-    fn indexed<'t>(&'t self, sides: &ComparisonInputs<'t>) -> Indexed<'t> {
+    /// Indexes the plan of every trial by item, so that many items can be looked up. Returns `None` for a
+    /// trial without a plan.
+    fn indexed<'t>(&'t self, sides: &ComparisonInputs<'t>) -> Trials<Option<States<'t>>> {
         let states = |trials: &'t [Trial]| {
             let of = |trial: &'t Trial| {
-                let request = if trial.later_items { sides.after.1 } else { sides.before.1 };
+                let request = if trial.later_items { sides.after.request } else { sides.before.request };
                 trial.plan.as_ref().map(|plan| States::from_plan(plan, request))
             };
             trials.iter().map(of).collect()
         };
-        Indexed {
-            inputs: &self.inputs,
+        Trials {
+            inputs: self.inputs.clone(),
             alone: states(&self.alone),
             without: states(&self.without),
             steps: states(&self.steps),
@@ -347,15 +349,7 @@ impl Trials {
     }
 }
 
-/// The item states of each trial; `None` for a trial without a plan.
-struct Indexed<'t> {
-    inputs: &'t [Input],
-    alone: Vec<Option<States<'t>>>,
-    without: Vec<Option<States<'t>>>,
-    steps: Vec<Option<States<'t>>>,
-}
-
-impl Indexed<'_> {
+impl Trials<Option<States<'_>>> {
     /// Returns the input that causes a change, with the evidence. It is the first input that makes the change
     /// alone. If there is none, it is the first input without which the change disappears, and else the last
     /// step at which the change appears.

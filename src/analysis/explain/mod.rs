@@ -12,7 +12,7 @@ use crate::{
     tokens::{Certainty, TokenCount},
 };
 use serde::{Serialize, Serializer};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 mod key;
 mod displaced;
@@ -38,7 +38,7 @@ pub use relief::ConfirmedRemedy;
 use retained_texts::RetainedTexts;
 use subject::{Subject, Subjects, is_excluded_for_room, near, row_of};
 use sweep::Sweep;
-use tracks::{BudgetTracks, Track};
+use tracks::Track;
 
 /// Number of intervals that an explanation lists.
 const LISTED: usize = 16;
@@ -226,7 +226,7 @@ impl Explainer<'_> {
             &requested,
             required_by_provider.clone(),
         )?;
-        let tracks = BudgetTracks::search(&sweep, plan.prompt_budget, &requested, &present)?;
+        let tracks = tracks::search(&sweep, plan.prompt_budget, &requested, &present)?;
         subjects.iter().map(|subject| answer(plan, &sweep, &tracks, subject)).collect()
     }
 }
@@ -234,11 +234,11 @@ impl Explainer<'_> {
 fn answer(
     plan: &ContextPlan,
     sweep: &Sweep<'_>,
-    tracks: &BudgetTracks,
+    tracks: &BTreeMap<Key, Track>,
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
-    let track = subject.requested.and_then(|key| tracks.find(key)).unwrap_or(&nothing);
+    let track = subject.requested.and_then(|key| tracks.get(&key)).unwrap_or(&nothing);
     let explanation = Explanation {
         id: subject.id.clone(),
         first_id: None,

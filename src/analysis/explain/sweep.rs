@@ -31,14 +31,14 @@ use super::{
 use crate::{
     error::Error,
     item::{ItemId, Section},
-    plan::{ContextPlan, PlannedItem, reason::ExcludedReason},
+    plan::{ContextPlan, DropReason, PlannedItem, anchor::SentAgain, reason::ExcludedReason},
     planner::{
         assemble::{LaidOut, PlanContext},
         budget,
         candidates::{CandidateId, Candidates, Rank},
         eligibility::Eligibility,
         manager::ContextWindowManager,
-        replan::{Faults, MAX_TRIES, Replan, tokens_to_withhold},
+        replan::{MAX_TRIES, Replan, tokens_to_withhold},
         solve::Solution,
     },
     tokens::TokenCount,
@@ -76,8 +76,10 @@ type Reach<'r> = dyn Fn(&Solution<'_, ManyBudgets>, i128) -> (u64, u64) + 'r;
 struct Solved<'p> {
     /// True if the documents of the last prompt do not fit and were given up.
     gives_up_documents: bool,
-    /// The faults of its prompt; `None` if it cannot lose anything.
-    faults: Option<Faults>,
+    /// Retained texts that are missing from its prompt (rule S10).
+    missing: SentAgain,
+    /// Reasoning that is invalid in its prompt, by position of its message (rules K1 to K3).
+    lost: BTreeMap<u32, DropReason>,
     range: BudgetRange<'p>,
 }
 
@@ -221,7 +223,7 @@ impl<'p> Sweep<'p> {
     /// Returns the range at a budget. If something may be lost, it plans in rounds as `build_plan` does. The
     /// range then contains the budgets at which every round stays the same.
     fn at(&self, budget: u64, reach: &Reach<'_>) -> Result<BudgetRange<'p>, Error> {
-        let Solved { mut faults, range, .. } = self.solve_round(&self.first, budget, reach)?;
+        let Solved { mut missing, mut lost, range, .. } = self.solve_round(&self.first, budget, reach)?;
         if !self.rounds.can_lose_texts {
             return Ok(range);
         }
@@ -229,17 +231,14 @@ impl<'p> Sweep<'p> {
         let mut range = range.named();
         let (manager, request) = (self.manager, self.candidates().request());
         let mut replan = manager.first_replan(request.log);
-        while let Some(found) = faults.take() {
-            // `adjust_to` returns a value if no further round follows.
-            if replan.adjust_to(found, manager.reasoning_policy()).is_some() {
-                break;
-            }
+        // `adjust_to` returns a value if no further round follows.
+        while replan.adjust_to(missing, lost, manager.reasoning_policy()).is_none() {
             let gathered = Gathered::in_round(manager, request, self.rounds.sticky, &replan)?;
             let rankings = Rankings::from_gathered(&gathered, manager, None, self.available);
             let solved = self.solve_round(&rankings, budget, reach)?;
             let (from, to) = (range.from.max(solved.range.from), range.to.min(solved.range.to));
             range = BudgetRange { from, to, ..solved.range.named() };
-            faults = solved.faults;
+            (missing, lost) = (solved.missing, solved.lost);
         }
         Ok(range)
     }
@@ -275,7 +274,7 @@ impl<'p> Sweep<'p> {
         if solution.is_minimal() && self.most_added.is_some() && !needs_plan {
             return Ok(self.solved(ranked, (from, to), solution, Vec::new()));
         }
-        // The quick way has no faults to return, so it is only for requests that cannot lose anything.
+        // The quick way finds no faults, so it is only for requests that cannot lose anything.
         if !self.rounds.can_lose_texts
             && let Some(solved) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
         {
@@ -296,7 +295,7 @@ impl<'p> Sweep<'p> {
             (solution.chosen.set_does_not_fit, solution.released_before());
         let included = solution.chosen.included;
         let range = ranked.range(range, released_before, included, required, self.retained_texts);
-        Solved { gives_up_documents, faults: None, range }
+        Solved { gives_up_documents, missing: SentAgain::default(), lost: BTreeMap::new(), range }
     }
 
     /// Solves for a budget as planning does, but computes the tokens of each prompt from the neighbours of
@@ -360,8 +359,11 @@ impl<'p> Sweep<'p> {
             if !solution.is_minimal() && replan.withhold_tokens(excess, placeholders) {
                 continue;
             }
-            let faults =
-                self.rounds.can_lose_texts.then(|| self.manager.faults(&prompt, request)).transpose()?;
+            let (missing, lost) = if self.rounds.can_lose_texts {
+                (prompt.missing(), self.manager.lost_reasoning(&prompt, request)?)
+            } else {
+                (SentAgain::default(), BTreeMap::new())
+            };
             let (total, required) = (prompt.tokens(), self.required_by(prompt.rows()));
             drop(prompt);
             let range = match (solution.is_minimal(), replan.tokens_withheld()) {
@@ -374,7 +376,7 @@ impl<'p> Sweep<'p> {
                 (solution.chosen.set_does_not_fit, solution.released_before());
             let included = solution.chosen.included.for_walker();
             let range = ranked.range(range, released_before, included, required, self.retained_texts);
-            return Ok(Solved { gives_up_documents, faults, range });
+            return Ok(Solved { gives_up_documents, missing, lost, range });
         }
     }
 

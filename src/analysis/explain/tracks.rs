@@ -4,12 +4,6 @@ use super::{Interval, LISTED, budget_range::BudgetRange, key::Key, sweep::Sweep}
 use crate::error::Error;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The results of the sweeps for each requested item.
-#[derive(Default)]
-pub(super) struct BudgetTracks {
-    tracks: BTreeMap<Key, Track>,
-}
-
 /// The budgets at which one item is included, in tokens.
 #[derive(Debug, Default)]
 pub(super) struct Track {
@@ -41,106 +35,102 @@ impl Track {
     }
 }
 
-impl BudgetTracks {
-    pub(super) fn find(&self, key: Key) -> Option<&Track> {
-        self.tracks.get(&key)
+/// Sweeps over every budget from the present one up, and from there down until every item that can leave
+/// has left. `present` holds the keys of the present plan. Returns the budgets of each requested item.
+pub(super) fn search(
+    sweep: &Sweep<'_>,
+    budget: u64,
+    requested: &BTreeSet<Key>,
+    present: &BTreeSet<Key>,
+) -> Result<BTreeMap<Key, Track>, Error> {
+    let mut tracks = requested.iter().map(|key| (*key, Track::default())).collect();
+    if requested.is_empty() {
+        return Ok(tracks);
     }
+    let now = sweep.below(budget)?;
+    let all: BTreeSet<Key> = now.without(&sweep.empty_range()).into_iter().collect();
+    let more: Vec<Key> = present.iter().copied().filter(|key| !all.contains(key)).collect();
+    record_present_only(&mut tracks, budget, &more);
+    search_upwards(&mut tracks, sweep, budget, &now, &more)?;
+    search_downwards(&mut tracks, sweep, now, &all)?;
+    Ok(tracks)
+}
 
-    /// Sweeps over every budget from the present one up, and from there down until every item that can leave
-    /// has left. `present` holds the keys of the present plan.
-    pub(super) fn search(
-        sweep: &Sweep<'_>,
-        budget: u64,
-        requested: &BTreeSet<Key>,
-        present: &BTreeSet<Key>,
-    ) -> Result<Self, Error> {
-        let mut found = Self { tracks: requested.iter().map(|key| (*key, Track::default())).collect() };
-        if requested.is_empty() {
-            return Ok(found);
-        }
-        let now = sweep.below(budget)?;
-        let all: BTreeSet<Key> = now.without(&sweep.empty_range()).into_iter().collect();
-        let more: Vec<Key> = present.iter().copied().filter(|key| !all.contains(key)).collect();
-        found.record_present_only(budget, &more);
-        found.search_upwards(sweep, budget, &now, &more)?;
-        found.search_downwards(sweep, now, &all)?;
-        Ok(found)
-    }
-
-    /// Records items that the plan includes and the sweep does not. This happens if results are clipped,
-    /// where the sweep counts only the minimum (counterfactual budgets, rule E1).
-    fn record_present_only(&mut self, budget: u64, more: &[Key]) {
-        for key in more {
-            if let Some(track) = self.tracks.get_mut(key) {
-                track.since = Some(budget);
-                track.close(Some(budget));
-                track.leaves_at = budget.checked_sub(1).filter(|less| *less > 0);
-            }
+/// Records items that the plan includes and the sweep does not. This happens if results are clipped,
+/// where the sweep counts only the minimum (counterfactual budgets, rule E1).
+fn record_present_only(tracks: &mut BTreeMap<Key, Track>, budget: u64, more: &[Key]) {
+    for key in more {
+        if let Some(track) = tracks.get_mut(key) {
+            track.since = Some(budget);
+            track.close(Some(budget));
+            track.leaves_at = budget.checked_sub(1).filter(|less| *less > 0);
         }
     }
+}
 
-    fn search_upwards(
-        &mut self,
-        sweep: &Sweep<'_>,
-        budget: u64,
-        present: &BudgetRange<'_>,
-        more: &[Key],
-    ) -> Result<(), Error> {
-        let mut before = sweep.empty_range();
-        let mut at = budget;
-        loop {
-            let range = sweep.above(at)?;
-            let mut left_keys = None;
-            for key in range.without(&before) {
-                if let Some(track) = self.tracks.get_mut(&key) {
-                    track.since = Some(at);
-                    // Only the first entry above the present budget is described. The excluded items are
-                    // found once for all items that enter there.
-                    if track.intervals.is_empty() && at > budget {
-                        let left_keys =
-                            left_keys.get_or_insert_with(|| find_left_keys(&range, present, more, sweep));
-                        track.leaves_then.clone_from(left_keys);
-                    }
+fn search_upwards(
+    tracks: &mut BTreeMap<Key, Track>,
+    sweep: &Sweep<'_>,
+    budget: u64,
+    present: &BudgetRange<'_>,
+    more: &[Key],
+) -> Result<(), Error> {
+    let mut before = sweep.empty_range();
+    let mut at = budget;
+    loop {
+        let range = sweep.above(at)?;
+        let mut left_keys = None;
+        for key in range.without(&before) {
+            if let Some(track) = tracks.get_mut(&key) {
+                track.since = Some(at);
+                // Only the first entry above the present budget is described. The excluded items are
+                // found once for all items that enter there.
+                if track.intervals.is_empty() && at > budget {
+                    let left_keys =
+                        left_keys.get_or_insert_with(|| find_left_keys(&range, present, more, sweep));
+                    track.leaves_then.clone_from(left_keys);
                 }
             }
-            for key in before.without(&range) {
-                if let Some(track) = self.tracks.get_mut(&key) {
-                    track.close(Some(at - 1));
-                }
-            }
-            if range.to >= sweep.largest_budget {
-                break;
-            }
-            at = range.to + 1;
-            before = range;
         }
-        // Items that are still included at the largest budget get an interval without an end.
-        self.tracks.values_mut().for_each(|track| track.close(None));
-        Ok(())
+        for key in before.without(&range) {
+            if let Some(track) = tracks.get_mut(&key) {
+                track.close(Some(at - 1));
+            }
+        }
+        if range.to >= sweep.largest_budget {
+            break;
+        }
+        at = range.to + 1;
+        before = range;
     }
+    // Items that are still included at the largest budget get an interval without an end.
+    for track in tracks.values_mut() {
+        track.close(None);
+    }
+    Ok(())
+}
 
-    fn search_downwards<'p>(
-        &mut self,
-        sweep: &Sweep<'p>,
-        present: BudgetRange<'p>,
-        all: &BTreeSet<Key>,
-    ) -> Result<(), Error> {
-        // The minimum never leaves, so the search does not wait for it.
-        let leaves = |key: &Key| !sweep.minimum().contains(key) && all.contains(key);
-        let mut waiting: BTreeSet<Key> = self.tracks.keys().copied().filter(leaves).collect();
-        let mut above = present;
-        while above.from > 1 && !waiting.is_empty() {
-            let at = above.from - 1;
-            let range = sweep.below(at)?;
-            for key in above.without(&range) {
-                if let (true, Some(track)) = (waiting.remove(&key), self.tracks.get_mut(&key)) {
-                    track.leaves_at = Some(at);
-                }
+fn search_downwards<'p>(
+    tracks: &mut BTreeMap<Key, Track>,
+    sweep: &Sweep<'p>,
+    present: BudgetRange<'p>,
+    all: &BTreeSet<Key>,
+) -> Result<(), Error> {
+    // The minimum never leaves, so the search does not wait for it.
+    let leaves = |key: &Key| !sweep.minimum().contains(key) && all.contains(key);
+    let mut waiting: BTreeSet<Key> = tracks.keys().copied().filter(leaves).collect();
+    let mut above = present;
+    while above.from > 1 && !waiting.is_empty() {
+        let at = above.from - 1;
+        let range = sweep.below(at)?;
+        for key in above.without(&range) {
+            if let (true, Some(track)) = (waiting.remove(&key), tracks.get_mut(&key)) {
+                track.leaves_at = Some(at);
             }
-            above = range;
         }
-        Ok(())
+        above = range;
     }
+    Ok(())
 }
 
 /// Returns the keys that the present plan includes and a range does not.

@@ -4,7 +4,7 @@
 //! - Output: rows and messages of the draft, and lines of the overhead.
 //! - Rules: O1, S10, B3, N3.
 
-use super::included::{Row, Writer, ask_about_document};
+use super::{LaidOut, included::ask_about_document};
 use crate::{
     conversation::SentText,
     error::Error,
@@ -15,10 +15,10 @@ use crate::{
     provider::{conform::TurnPosition, wording},
 };
 
-impl Writer<'_, '_> {
+impl LaidOut<'_> {
     /// Writes the texts that are retained before a candidate (rule S10).
     pub(super) fn sent_before(&mut self, candidate: CandidateId) -> Result<(), Error> {
-        let released_before = self.rendering.released_before;
+        let released_before = self.costs.rendering().released_before;
         let Some(place) = self.candidates.place_of(candidate) else { return Ok(()) };
         let retained = self.candidates.retained();
         let documents = retained.documents_before(place, released_before);
@@ -31,9 +31,9 @@ impl Writer<'_, '_> {
         let question = CandidateId::UserMessage(self.candidates.log().turns().turn_of(at));
         // Next to instructions, every state entry is a message of its own.
         let alone = state.iter().all(|(_, message)| !message.role().instructs());
-        let merges = self.last == Some(question) && documents.is_empty() && alone;
+        let merges = self.draft.last == Some(question) && documents.is_empty() && alone;
         for (row, message) in state {
-            self.push(candidate, Row::new(row, ItemKind::State, Source::State), &message)?;
+            self.push(candidate, row, ItemKind::State, None, &message)?;
             if merges {
                 self.join_the_last();
             }

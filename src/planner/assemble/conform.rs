@@ -5,7 +5,7 @@
 //!   they add or save.
 //! - Rules: H4 to H7 (form), N3 (tokens), O5 (ids of placeholders).
 
-use super::{PlanContext, included::Draft, marks};
+use super::{PlanContext, laid_out::Draft, marks};
 use crate::{
     error::Error,
     item::{ItemId, ItemKind, Priority, Section, Source},

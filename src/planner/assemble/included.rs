@@ -1,66 +1,27 @@
 //! Rows and messages of the prompt, in prompt order.
 //!
 //! - Input: the selection, and the texts of its candidates.
-//! - Output: a [`Draft`]: rows, messages, overhead and notices, before the target's form is applied.
+//! - Output: the draft of a [`LaidOut`]: rows, messages, overhead and notices, before the target's form is
+//!   applied.
 //! - Rules: O1, O2, S4, S7, T2, H1, H9.
 
+use super::LaidOut;
 use crate::{
     config::Placement,
     conversation::ExchangeIndex,
     error::Error,
     item::{ItemId, ItemKind, Priority, Source, Ttl},
-    message::{Mark, Message, Prompt, Role},
-    plan::{LedgerLine, Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
+    message::{Mark, Message, Role},
+    plan::{Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::{
-        candidates::{CandidateId, Candidates, Costs},
+        candidates::{CandidateId, Candidates},
         eligibility::Eligibility,
-        rendering::ToolResultRendering,
         repair::{self, SentMessage},
-        select::{self, Selection},
+        select,
     },
-    provider::{
-        conform::Changes,
-        meter::{self, Meter},
-    },
-    tokens::Certainty,
+    provider::{conform::Changes, meter},
 };
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
-
-/// The included half of a plan.
-#[derive(Default)]
-pub(super) struct Draft {
-    pub(super) rows: Vec<PlannedItem>,
-    pub(super) prompt: Prompt,
-    /// Overhead of the wrapper around documents, of merges and of joins.
-    pub(super) overhead: Vec<LedgerLine>,
-    pub(super) notices: Vec<Notice>,
-    /// Items of the conversation that the notices ask the user about.
-    pub(super) items_to_confirm: BTreeSet<ItemId>,
-    /// Documents that the notices ask the user about.
-    pub(super) documents_to_confirm: BTreeSet<ItemId>,
-    /// Original document ids by row id, for rows whose id belongs to another document.
-    pub(super) renamed: BTreeMap<ItemId, ItemId>,
-    /// Results that are sent as stubs.
-    pub(super) cleared: Vec<ItemId>,
-    /// Results that are sent without their middle.
-    pub(super) clipped: Vec<ItemId>,
-    /// Bytes of all rows except documents and state (see `meter::bytes`).
-    pub(super) bytes: u64,
-    /// Ids of placeholders that repairs added.
-    pub(super) placeholder_ids: Vec<ItemId>,
-    /// The index of the first row of each message.
-    pub(super) first_rows: Vec<usize>,
-    /// The index of the finished message of each row.
-    pub(super) row_messages: Vec<usize>,
-    /// The changes that the target needed, by message.
-    pub(super) changed: Vec<(NoticeCode, ItemId)>,
-    /// Ends of the parts that the next prompt repeats: the lasting preamble, the earlier turns, the live turn
-    /// without state. Each is a place among the messages before the target's form is applied.
-    pub(super) stable: Vec<Mark>,
-}
+use std::borrow::Cow;
 
 /// Returns the notice codes of the changes that a target needs to one message (rules H4, H6, H7).
 fn codes(changes: Changes) -> impl Iterator<Item = NoticeCode> {
@@ -73,94 +34,6 @@ fn codes(changes: Changes) -> impl Iterator<Item = NoticeCode> {
         (changes.reasoning, NoticeCode::ReasoningDropped),
     ];
     codes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, code)| code)
-}
-
-/// Writes the selection in prompt order, before the target's form is applied.
-///
-/// # Errors
-///
-/// Fails if a token counter fails.
-pub(super) fn draft(
-    candidates: &Candidates<'_>,
-    costs: &Costs<'_>,
-    meter: &Meter,
-    chosen: &Selection,
-    placement: Placement,
-) -> Result<Draft, Error> {
-    // A capacity for calls with one result each; the lists grow if there are more results.
-    let expected_rows = 2 * chosen.included.len();
-    let mut writer = Writer {
-        candidates,
-        costs,
-        rendering: costs.rendering(),
-        meter,
-        chosen,
-        draft: Draft {
-            rows: Vec::with_capacity(expected_rows),
-            prompt: Prompt {
-                messages: Vec::with_capacity(expected_rows),
-                tools: candidates.retained().head_tools().to_vec(),
-                ..Prompt::default()
-            },
-            first_rows: Vec::with_capacity(expected_rows),
-            ..Draft::default()
-        },
-        last: None,
-    };
-    writer.preamble()?;
-    for place in places(candidates, chosen, writer.conversation(), placement) {
-        writer.fill(place)?;
-    }
-    Ok(writer.draft)
-}
-
-/// A place of the prompt after the preamble.
-#[derive(Clone, Copy)]
-enum PromptPlace {
-    /// The new documents, in one message.
-    Documents,
-    Candidate(CandidateId),
-    /// State entries as messages of their own.
-    State,
-    MergedState,
-    /// The end of a part that the next prompt repeats.
-    Mark,
-}
-
-/// Returns the places of the prompt after the preamble, in order (rule O1).
-fn places(
-    candidates: &Candidates<'_>,
-    chosen: &Selection,
-    conversation: Vec<CandidateId>,
-    placement: Placement,
-) -> Vec<PromptPlace> {
-    let (index, question) = (candidates.index(), super::question(candidates));
-    let merges = select::merges_state(index, chosen);
-    let comes_first = placement == Placement::BeforeConversation;
-    let comes_last = index.documents_come_last;
-    let mut places = Vec::with_capacity(conversation.len() + 6);
-    if comes_first || question.is_none() && !comes_last {
-        places.push(PromptPlace::Documents);
-    }
-    for candidate in conversation {
-        let is_question = question == Some(candidate);
-        if is_question {
-            places.push(PromptPlace::Mark);
-            places.extend((!comes_first && !comes_last).then_some(PromptPlace::Documents));
-            places.extend((!index.state_comes_last).then_some(PromptPlace::State));
-        }
-        places.push(PromptPlace::Candidate(candidate));
-        if is_question && merges {
-            places.extend([PromptPlace::Mark, PromptPlace::MergedState]);
-        }
-    }
-    places.extend(comes_last.then_some(PromptPlace::Documents));
-    if !merges {
-        places.push(PromptPlace::Mark);
-        places.extend((index.state_comes_last || question.is_none()).then_some(PromptPlace::State));
-    }
-    places.extend(candidates.retained().retains_texts().then_some(PromptPlace::Mark));
-    places
 }
 
 /// Returns the source of a message of the conversation. It does not depend on the section that pays.
@@ -188,35 +61,59 @@ pub(crate) fn notes(candidates: &Candidates<'_>) -> Vec<CandidateId> {
     lasting.into_iter().chain(fleeting).map(CandidateId::Note).collect()
 }
 
-/// A row without its message.
-pub(super) struct Row {
-    id: ItemId,
-    kind: ItemKind,
-    source: Source,
-    priority: Priority,
-    /// The position of the message in the conversation.
-    position: Option<u32>,
-}
-
-impl Row {
-    pub(super) fn new(id: ItemId, kind: ItemKind, source: Source) -> Self {
-        Self { id, kind, source, priority: Priority::Normal, position: None }
+impl LaidOut<'_> {
+    /// Writes the selection in prompt order, before the target's form is applied.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a token counter fails.
+    pub(super) fn write(&mut self) -> Result<(), Error> {
+        self.preamble()?;
+        self.after_the_preamble()
     }
-}
 
-/// The writer of a draft.
-pub(super) struct Writer<'a, 'b> {
-    pub(super) candidates: &'a Candidates<'b>,
-    pub(super) costs: &'a Costs<'b>,
-    pub(super) rendering: &'a ToolResultRendering,
-    pub(super) meter: &'a Meter,
-    pub(super) chosen: &'a Selection,
-    pub(super) draft: Draft,
-    /// The last candidate of the conversation that was written.
-    pub(super) last: Option<CandidateId>,
-}
+    /// Writes everything after the preamble (rule O1).
+    fn after_the_preamble(&mut self) -> Result<(), Error> {
+        let (index, question) = (self.candidates.index(), super::question(self.candidates));
+        let merges = select::merges_state(index, self.chosen);
+        let comes_first = self.context.placement == Placement::BeforeConversation;
+        let comes_last = index.documents_come_last;
+        if comes_first || question.is_none() && !comes_last {
+            self.block()?;
+        }
+        for candidate in self.conversation() {
+            let is_question = question == Some(candidate);
+            if is_question {
+                self.mark();
+                if !comes_first && !comes_last {
+                    self.block()?;
+                }
+                if !index.state_comes_last {
+                    self.state()?;
+                }
+            }
+            self.candidate(candidate)?;
+            self.draft.last = Some(candidate);
+            if is_question && merges {
+                self.mark();
+                self.merge_state()?;
+            }
+        }
+        if comes_last {
+            self.block()?;
+        }
+        if !merges {
+            self.mark();
+            if index.state_comes_last || question.is_none() {
+                self.state()?;
+            }
+        }
+        if self.candidates.retained().retains_texts() {
+            self.mark();
+        }
+        Ok(())
+    }
 
-impl Writer<'_, '_> {
     /// Writes the system texts, the focus hint, then the notes. Notes with a limited TTL come last.
     fn preamble(&mut self) -> Result<(), Error> {
         let (lasting, fleeting) = notes_by_lifetime(self.candidates);
@@ -267,24 +164,6 @@ impl Writer<'_, '_> {
         in_order.into_iter().map(|(_, candidate)| candidate).collect()
     }
 
-    /// Writes the rows and messages of one place.
-    fn fill(&mut self, place: PromptPlace) -> Result<(), Error> {
-        match place {
-            PromptPlace::Documents => self.block(),
-            PromptPlace::State => self.state(),
-            PromptPlace::MergedState => self.merge_state(),
-            PromptPlace::Mark => {
-                self.mark();
-                Ok(())
-            }
-            PromptPlace::Candidate(candidate) => {
-                self.candidate(candidate)?;
-                self.last = Some(candidate);
-                Ok(())
-            }
-        }
-    }
-
     /// Writes the rows and messages of a candidate, with the texts that are retained before it.
     fn candidate(&mut self, candidate: CandidateId) -> Result<(), Error> {
         let candidates = self.candidates;
@@ -292,29 +171,24 @@ impl Writer<'_, '_> {
         match candidate {
             CandidateId::System(at) => {
                 let (id, message) = candidates.system(at).clone();
-                self.push(candidate, Row::new(id, ItemKind::SystemText, Source::System), &message)
+                self.push(candidate, id, ItemKind::SystemText, None, &message)
             }
             CandidateId::Focus => match candidates.focus() {
-                Some((id, focus)) => {
-                    self.push(candidate, Row::new(id, ItemKind::FocusHint, Source::System), focus)
-                }
+                Some((id, focus)) => self.push(candidate, id, ItemKind::FocusHint, None, focus),
                 None => Ok(()),
             },
             CandidateId::State(at) => {
                 let (id, message) = candidates.state(at);
-                self.push(candidate, Row::new(id.clone(), ItemKind::State, Source::State), message)
+                self.push(candidate, id.clone(), ItemKind::State, None, message)
             }
             CandidateId::Note(at) => {
                 let note = candidates.log().note_entries().get(at);
                 self.ask(candidate)?;
-                let item = &note.item;
-                let row = Row::new(item.id.clone(), ItemKind::Note, Source::Pinned);
-                self.push(candidate, Row { priority: item.priority, ..row }, &note.message)
+                self.push(candidate, note.item.id.clone(), ItemKind::Note, None, &note.message)
             }
             CandidateId::Summary(at) => {
                 let (id, compaction, message) = self.candidates.summary(at);
-                let row = Row::new(id.clone(), ItemKind::Summary { compaction }, Source::Summary);
-                self.push(candidate, row, message)
+                self.push(candidate, id.clone(), ItemKind::Summary { compaction }, None, message)
             }
             CandidateId::Document(_) => Ok(()),
             CandidateId::UserMessage(_) => {
@@ -329,12 +203,9 @@ impl Writer<'_, '_> {
 
     /// Writes one message of the conversation.
     fn message(&mut self, candidate: CandidateId, position: u32) -> Result<(), Error> {
-        let log = self.candidates.log();
-        let source = source_of(log.message(position).role());
         let message = self.candidates.full_message(position);
-        let priority = log.pin_priorities().get(&position).copied().unwrap_or_default();
-        let row = Row::new(log.message_id(position), ItemKind::Message, source);
-        self.push(candidate, Row { priority, position: Some(position), ..row }, &message)
+        let id = self.candidates.log().message_id(position);
+        self.push(candidate, id, ItemKind::Message, Some(position), &message)
     }
 
     /// Adds a notice of tool calls by the user, which are sent as text together with their results (rule H9).
@@ -360,19 +231,15 @@ impl Writer<'_, '_> {
         let open = self.candidates.open == Some(at);
         self.draft.notices.extend(repair::notices(log, exchange, open));
         for piece in repair::repaired_messages(log, exchange) {
-            let priority = piece.position.and_then(|position| log.pin_priorities().get(&position));
-            let priority = priority.copied().unwrap_or_default();
-            let (kind, source) = match piece.position {
-                Some(_) => (ItemKind::Message, source_of(piece.message.role())),
+            let kind = match piece.position {
+                Some(_) => ItemKind::Message,
                 None => {
                     self.draft.placeholder_ids.push(piece.id.clone());
-                    let of = log.message_id(exchange.at);
-                    (ItemKind::PlaceholderResult { of }, Source::Synthetic)
+                    ItemKind::PlaceholderResult { of: log.message_id(exchange.at) }
                 }
             };
             let message = self.as_sent(&piece);
-            let row = Row { priority, position: piece.position, ..Row::new(piece.id, kind, source) };
-            self.push(candidate, row, &message)?;
+            self.push(candidate, piece.id, kind, piece.position, &message)?;
         }
         Ok(())
     }
@@ -380,18 +247,19 @@ impl Writer<'_, '_> {
     /// Returns a message of an exchange as it is sent: a result may be cleared or clipped (rule S7), and
     /// reasoning withheld.
     fn as_sent(&mut self, piece: &SentMessage) -> Message {
+        let rendering = self.costs.rendering();
         let is_result = piece.message.role() == Role::Tool;
         let position = piece.position.filter(|_| is_result);
         // A clipped result belongs to the open exchange, which is never cleared.
-        let clipped = position.is_some_and(|at| self.rendering.clipped.contains_key(&at));
-        let cleared = !clipped && position.is_some_and(|at| self.candidates.is_cleared(at, self.rendering));
+        let clipped = position.is_some_and(|at| rendering.clipped.contains_key(&at));
+        let cleared = !clipped && position.is_some_and(|at| self.candidates.is_cleared(at, rendering));
         let Some(position) = position.filter(|_| clipped || cleared) else {
             let withheld = piece.position.is_some_and(|at| self.candidates.withholds_reasoning(at));
             return if withheld { piece.message.without_reasoning() } else { piece.message.clone() };
         };
         let list = if clipped { &mut self.draft.clipped } else { &mut self.draft.cleared };
         list.push(piece.id.clone());
-        let sent = self.candidates.rendered(position, self.rendering).into_owned();
+        let sent = self.candidates.rendered(position, rendering).into_owned();
         match piece.message.answers() {
             // One of two calls with the same id has a new id in the prompt (H1).
             Some(id) if sent.answers() != Some(id) => sent.answering(id),
@@ -413,9 +281,17 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Writes a row and its message in the form that the target accepts, and counts its tokens.
-    pub(super) fn push(&mut self, candidate: CandidateId, row: Row, message: &Message) -> Result<(), Error> {
-        let Row { id, kind, source, priority, position } = row;
+    /// Writes a row and its message in the form that the target accepts, and counts its tokens. `position` is
+    /// that of a message of the conversation.
+    pub(super) fn push(
+        &mut self,
+        candidate: CandidateId,
+        id: ItemId,
+        kind: ItemKind,
+        position: Option<u32>,
+        message: &Message,
+    ) -> Result<(), Error> {
+        let source = self.source(&kind, position);
         let kept = self.chosen.included.get(candidate);
         let turn_position = self.candidates.turn_position(candidate);
         let profile = self.meter.profile();
@@ -438,7 +314,7 @@ impl Writer<'_, '_> {
             source,
             section: kept.section,
             role: Some(message.role()),
-            priority,
+            priority: self.priority(candidate, position),
             reason: self.reason(candidate, kept.reason),
             token_estimate: self.meter.counted_message(&message, tokens),
             origin: None,
@@ -447,11 +323,31 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
+    /// Returns the source of a row that is not a document, by its kind and by the role of its message.
+    fn source(&self, kind: &ItemKind, position: Option<u32>) -> Source {
+        match kind {
+            ItemKind::SystemText | ItemKind::FocusHint => Source::System,
+            ItemKind::State => Source::State,
+            ItemKind::Note => Source::Pinned,
+            ItemKind::Summary { .. } => Source::Summary,
+            _ => position.map_or(Source::Synthetic, |at| source_of(self.candidates.role_of(at))),
+        }
+    }
+
+    /// Returns the priority of a note, or of a pinned message of the conversation.
+    fn priority(&self, candidate: CandidateId, position: Option<u32>) -> Priority {
+        let log = self.candidates.log();
+        match candidate {
+            CandidateId::Note(at) => log.note_entries().get(at).item.priority,
+            _ => position.and_then(|at| log.pin_priorities().get(&at)).copied().unwrap_or_default(),
+        }
+    }
+
     /// Returns the reason to include a candidate. The user message of a trimmed turn has the reason
     /// `Question`: it is included for the exchanges of its turn, not for its age (rule S4).
     fn reason(&self, candidate: CandidateId, kept_for: IncludedReason) -> IncludedReason {
         let index = self.candidates.index();
-        let trimmed = || match self.chosen.window.start {
+        let trimmed = || match self.chosen.window_start {
             Some(start @ CandidateId::Exchange(_)) => index.user_message(index.turn_of(start)),
             _ => None,
         };
@@ -499,21 +395,6 @@ impl Writer<'_, '_> {
     /// Adds tokens to a line of the overhead.
     pub(super) fn line(&mut self, what: Overhead, tokens: i128) {
         self.draft.line(self.meter, what, tokens);
-    }
-}
-
-impl Draft {
-    /// Adds tokens to a line of the overhead.
-    pub(super) fn line(&mut self, meter: &Meter, what: Overhead, tokens: i128) {
-        let certainty = match meter.certainty() {
-            Certainty::Exact => Certainty::Exact,
-            _ => Certainty::Estimate,
-        };
-        let tokens = i64::try_from(tokens).unwrap_or(i64::MAX);
-        match self.overhead.iter_mut().find(|line| line.what == what) {
-            Some(line) => line.tokens = line.tokens.saturating_add(tokens),
-            None => self.overhead.push(LedgerLine { what, tokens, certainty }),
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! - Output: the lines of the overhead, and the total.
 //! - Rules: B3, N3, N6.
 
-use super::{PlanContext, included::Draft};
+use super::{PlanContext, laid_out::Draft};
 use crate::{
     error::Error,
     plan::{LedgerLine, Overhead, PlannedItem},

@@ -4,7 +4,7 @@
 //! - Output: the marks in the messages of the provider's form.
 //! - Rules: O1, S10.
 
-use super::{PlanContext, included::Draft};
+use super::{PlanContext, laid_out::Draft};
 use crate::message::Mark;
 
 /// The number of positions that a provider looks back for the cache of an earlier request. Anthropic looks

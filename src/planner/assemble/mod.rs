@@ -5,7 +5,7 @@
 //! - Rules: O1 to O6, B3, N3, H4 to H9, S6, U2.
 //!
 //! The modules below have the order of the work: [`included`] writes rows and messages, [`conform`] applies
-//! the provider's form, [`ledger`] counts, and [`laid_out`] builds the plan.
+//! the provider's form, [`ledger`] counts, and [`plan`] builds the plan. [`laid_out`] holds their result.
 
 use crate::{
     config::{Placement, UsageOptions},
@@ -16,13 +16,14 @@ use crate::{
 };
 
 mod dropped_pins;
+mod laid_out;
 mod included;
 mod block;
 mod excluded;
 mod marks;
 mod conform;
 mod ledger;
-mod laid_out;
+mod plan;
 mod remedies;
 mod overflow;
 mod pressure;
@@ -98,4 +99,4 @@ pub(crate) fn question(candidates: &Candidates<'_>) -> Option<CandidateId> {
 }
 
 #[cfg(test)]
-pub(crate) use laid_out::LAID_OUT;
+pub(crate) use plan::LAID_OUT;

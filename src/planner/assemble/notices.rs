@@ -4,7 +4,7 @@
 //! - Output: notices about the target, pins, the window, retained texts, summaries and tool results.
 //! - Rules: B2, S2, S5, S7, S10, C11, H6.
 
-use super::{LaidOut, PlanContext, dropped_pins, included::Draft};
+use super::{LaidOut, PlanContext, dropped_pins, laid_out::Draft};
 use crate::{
     error::Error,
     item::ItemId,
@@ -32,7 +32,7 @@ impl LaidOut<'_> {
         if !overflows {
             notices.extend(dropped_pins::notices(candidates, costs, meter, budgets, chosen)?);
         }
-        notices.extend(about_the_window(candidates, chosen.window.found));
+        notices.extend(about_the_window(candidates, chosen.window));
         notices.extend(about_released_texts(candidates, rendering));
         notices.extend(about_waiting_notes(candidates));
         notices.extend(about_foreign_summaries(candidates));

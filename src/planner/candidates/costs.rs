@@ -45,16 +45,6 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Reuses counts of another round with the same rendering of the same candidates.
-    pub(crate) fn with_known(self, known: CandidateMap<(Weight, u64)>) -> Self {
-        Self { known: RefCell::new(known), ..self }
-    }
-
-    /// Returns the rendering and the counts, for another round.
-    pub(crate) fn into_known(self) -> (ToolResultRendering, CandidateMap<(Weight, u64)>) {
-        (self.rendering, self.known.into_inner())
-    }
-
     /// Returns the same costs for many budgets, none of which leaves more than `largest_budget` tokens.
     pub(crate) fn for_many_budgets(self, most: Option<u64>) -> Self {
         Self { many_budgets: most, ..self }

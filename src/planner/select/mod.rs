@@ -53,7 +53,17 @@ pub(crate) use walker::{OneBudget, Walk, Walker};
 pub(crate) struct Selection<W: Walker = OneBudget> {
     pub(crate) included: Included<W>,
     pub(crate) reasons: ExclusionReasons,
-    pub(crate) window: WindowState,
+    pub(crate) window: Window,
+    /// The oldest candidate of the window.
+    pub(crate) window_start: Option<CandidateId>,
+    /// The oldest turn that the walk has completed: everything from it on that can be sent is included. A
+    /// later walk continues before it.
+    walked_to: Option<TurnIndex>,
+    /// Pins inside the window that the conversation does not pay for, because free tokens may include them.
+    awaited_pins: Vec<CandidateId>,
+    /// True if the conversation pays for pins of its window that do not fit their own budget, as for ordinary
+    /// messages. Otherwise the window relies on free tokens to include them.
+    pub(crate) pays_for_pins: bool,
     /// True if none of the documents kept from the last prompt fits, so that all documents must be ranked
     /// again.
     pub(crate) set_does_not_fit: bool,
@@ -93,24 +103,10 @@ pub(crate) struct ExclusionReasons {
     pub(crate) before_window: Option<ExcludedReason>,
 }
 
-/// The window of the conversation.
-#[derive(Debug, Default)]
-pub(crate) struct WindowState {
-    pub(crate) found: Window,
-    /// The oldest candidate of the window.
-    pub(crate) start: Option<CandidateId>,
-    /// The oldest turn that the walk has completed: everything from it on that can be sent is included. A
-    /// later walk continues before it.
-    walked_to: Option<TurnIndex>,
-    /// Pins inside the window that the conversation does not pay for, because free tokens may include them.
-    awaited: Vec<CandidateId>,
-}
-
-/// The origin of a window (rule S5).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The origin of the window of the conversation (rule S5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Window {
     /// As much of the conversation as fits: there is no last window to continue.
-    #[default]
     Fresh,
     /// The window starts at the same message as the last one.
     Sticky,
@@ -121,15 +117,6 @@ pub(crate) enum Window {
         /// The low mark in tokens.
         low: u64,
     },
-}
-
-/// Payment for pins of the last window that do not fit their own budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PinPayment {
-    /// They may fit into free tokens, and the window relies on that.
-    Awaited,
-    /// The conversation pays for them, as for ordinary messages.
-    Paid,
 }
 
 impl ExclusionReasons {
@@ -145,7 +132,11 @@ impl<W: Walker> Selection<W> {
         Self {
             included: Included::new(index),
             reasons: ExclusionReasons::default(),
-            window: WindowState::default(),
+            window: Window::Fresh,
+            window_start: None,
+            walked_to: None,
+            awaited_pins: Vec::new(),
+            pays_for_pins: false,
             set_does_not_fit: false,
             offered_to_documents: 0,
         }
@@ -248,7 +239,7 @@ impl<W: Walker> Selector<'_, W> {
         };
         // Pins of the last window that did not fit their own budget may fit into free tokens. If all of them
         // do, the conversation does not pay for them, and the window starts where the last one did.
-        if self.resume(start, self.room_for_resuming(budgets, chosen), PinPayment::Awaited, chosen)? {
+        if self.resume(start, self.room_for_resuming(budgets, chosen), chosen)? {
             return Ok(None);
         }
         let shorter = self.shorter_old_results(start, budgets)?;
@@ -275,8 +266,9 @@ impl<W: Walker> Selector<'_, W> {
         }
         // Everything after the first pins depends on the window, so the selection starts again from there.
         *chosen = self.pins_first(&budgets.available)?.0;
+        chosen.pays_for_pins = true;
         self.offer_to_pins(within(budgets, Section::SystemPinned, chosen), chosen)?;
-        if !self.resume(start, self.room_for_resuming(budgets, chosen), PinPayment::Paid, chosen)? {
+        if !self.resume(start, self.room_for_resuming(budgets, chosen), chosen)? {
             self.cut_window(budgets, chosen)?;
         }
         self.fill(budgets, chosen)
@@ -312,7 +304,7 @@ impl<W: Walker> Selector<'_, W> {
     /// Checks if the window relies on a pin that is excluded.
     fn lacks_awaited_pins(&self, chosen: &mut Selection<W>) -> Result<bool, Error> {
         Ok(self.walker.lacks_awaited_pins(self, chosen)?
-            || chosen.window.awaited.iter().any(|pin| !chosen.has(*pin)))
+            || chosen.awaited_pins.iter().any(|pin| !chosen.has(*pin)))
     }
 
     /// Returns a rendering with shorter tool results for a minimum that does not fit: without retained texts,

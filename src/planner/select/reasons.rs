@@ -117,7 +117,7 @@ impl Selector<'_, OneBudget> {
                 break;
             }
         }
-        (chosen.window.start, chosen.reasons.ineligible) = (start, ineligible);
+        (chosen.window_start, chosen.reasons.ineligible) = (start, ineligible);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@
 //! `shorter_old_results` for the window, by [`Walker::compared`] for minimums. A comparison that is not
 //! reported makes `explain` wrong.
 
-use super::{Inclusion, PinPayment, Room, Selection, Selector};
+use super::{Inclusion, Room, Selection, Selector};
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
@@ -137,7 +137,6 @@ pub(crate) trait Walker: Sized {
         _selector: &Selector<'_, Self>,
         _start: CandidateId,
         _room: Room,
-        _pins: PinPayment,
         _chosen: &mut Selection<Self>,
     ) -> Result<Option<bool>, Error> {
         Ok(None)

@@ -19,7 +19,7 @@
 //! - A candidate that can never be sent (expired, or without a result) is passed over and does not stop the
 //!   walk.
 
-use super::{PinPayment, Room, Selection, Selector, Walk, Walker, Window, left_of, within};
+use super::{Room, Selection, Selector, Walk, Walker, Window, left_of, within};
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
@@ -36,7 +36,7 @@ use std::ops::{ControlFlow, Range};
 impl<W: Walker> Selector<'_, W> {
     /// Includes as much of the conversation as fits, unless the window starts where the last one did.
     pub(super) fn include_window(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
-        match chosen.window.found {
+        match chosen.window {
             Window::Fresh => self.walk(room, LimitedBy::Window, None, chosen),
             // Pins that were included since may let the walk go further, up to the low mark.
             Window::Cut { low, .. } => self.cut(room, low, chosen),
@@ -49,7 +49,7 @@ impl<W: Walker> Selector<'_, W> {
         let room = within(budgets, Section::Conversation, chosen);
         let (budget, low) = (budgets.budget(Section::Conversation), budgets.low_mark(self.config));
         self.cut(room, low, chosen)?;
-        chosen.window.found = Window::Cut { budget, low };
+        chosen.window = Window::Cut { budget, low };
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl<W: Walker> Selector<'_, W> {
         }
         let turns = self.index.turns();
         // Continues before the oldest turn that an earlier walk included as a whole.
-        let from = chosen.window.walked_to.unwrap_or(turns.end);
+        let from = chosen.walked_to.unwrap_or(turns.end);
         let left = room.tokens();
         let mut walk = Walk { selector: self, room, left, floor, chosen, new: Vec::new() };
         for turn in TurnIndex::each(turns.start..from).rev() {
@@ -115,7 +115,7 @@ impl<W: Walker> Selector<'_, W> {
                 walk.chosen.reasons.before_window = Some(reason);
                 break;
             }
-            walk.chosen.window.walked_to = Some(turn);
+            walk.chosen.walked_to = Some(turn);
         }
         let Walk { new, chosen, .. } = walk;
         chosen.included.keep_walked(&new);
@@ -169,14 +169,13 @@ impl<W: Walker> Selector<'_, W> {
         &self,
         start: CandidateId,
         room: Room,
-        pins: PinPayment,
         chosen: &mut Selection<W>,
     ) -> Result<bool, Error> {
-        if let Some(fits) = self.walker.resume(self, start, room, pins, chosen)? {
+        if let Some(fits) = self.walker.resume(self, start, room, chosen)? {
             return Ok(fits);
         }
         let is_awaited = |id: CandidateId, chosen: &Selection<W>| {
-            pins == PinPayment::Awaited && chosen.reasons.pins.contains_key(&id)
+            !chosen.pays_for_pins && chosen.reasons.pins.contains_key(&id)
         };
         let (mut new, mut awaited) = (Vec::with_capacity(self.costs.weighed()), Vec::new());
         let mut left = room.tokens();
@@ -313,8 +312,8 @@ impl<W: Walker> Selector<'_, W> {
 impl<W: Walker> Selection<W> {
     /// Records that the last prompt's window is included, with `left` tokens left.
     pub(crate) fn resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
-        self.window.awaited = awaited;
-        self.window.found = Window::Sticky;
+        self.awaited_pins = awaited;
+        self.window = Window::Sticky;
         let reason = ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyWindow };
         self.reasons.before_window = Some(reason);
     }

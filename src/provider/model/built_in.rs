@@ -26,22 +26,15 @@ struct BuiltInFile {
     mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
     #[serde(default)]
     on_demand_compaction: BTreeMap<String, OnDemandRule>,
+    /// The HTTP header, name and value, that tools at the end of a prompt require.
     #[serde(default)]
-    late_tools: BTreeMap<WireFormat, LateToolsRule>,
+    late_tools: BTreeMap<WireFormat, (String, String)>,
     #[serde(default)]
     context_editing: BTreeMap<String, EditingRule>,
     media: MediaTable,
     wire_format: BTreeMap<WireFormat, WireFormatCosts>,
     provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
-}
-
-/// The rule for adding tools at the end of a prompt.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LateToolsRule {
-    /// The required HTTP header: name and value.
-    header: (String, String),
 }
 
 /// A rule for models of a family that are newer than the registry.
@@ -110,7 +103,7 @@ pub(super) fn on_demand_compaction(provider: &str) -> Option<OnDemandRule> {
 /// Returns the header that tools at the end of a prompt require in a wire format, or `None` if none is
 /// required.
 pub(super) fn late_tools_header(wire_format: WireFormat) -> Option<(String, String)> {
-    Some(BUILT_IN.as_ref().ok()?.late_tools.get(&wire_format)?.header.clone())
+    BUILT_IN.as_ref().ok()?.late_tools.get(&wire_format).cloned()
 }
 
 /// Returns the edits that a provider makes to a prompt itself, or `None` if it makes none.

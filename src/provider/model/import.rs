@@ -10,53 +10,11 @@ use crate::{
 };
 use indexmap::IndexMap;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 const LITELLM: &str = "litellm";
 const MODELS_DEV: &str = "models.dev";
-
-/// A model of `LiteLLM`'s price file. Its context length limits only the input.
-#[derive(Deserialize)]
-struct LiteLlm {
-    litellm_provider: Option<String>,
-    mode: Option<String>,
-    max_input_tokens: Option<Figure>,
-    max_output_tokens: Option<Figure>,
-    input_cost_per_token: Option<Figure>,
-    output_cost_per_token: Option<Figure>,
-    cache_read_input_token_cost: Option<Figure>,
-    cache_creation_input_token_cost: Option<Figure>,
-}
-
-/// A provider of models.dev.
-#[derive(Deserialize)]
-struct Provider {
-    models: IndexMap<String, serde_json::Value>,
-}
-
-/// A model of models.dev.
-#[derive(Deserialize)]
-struct Dev {
-    limit: Option<DevLimit>,
-    cost: Option<DevCost>,
-}
-
-/// The limits of a model in tokens.
-#[derive(Deserialize)]
-struct DevLimit {
-    context: Option<Figure>,
-    input: Option<Figure>,
-    output: Option<Figure>,
-}
-
-/// The prices of a model in US dollars per million tokens.
-#[derive(Deserialize)]
-struct DevCost {
-    input: Option<Figure>,
-    output: Option<Figure>,
-    cache_read: Option<Figure>,
-    cache_write: Option<Figure>,
-}
 
 /// An entry of a flat list. `origin` names the catalogue, which decides the meaning of `context_len`.
 #[derive(Deserialize)]
@@ -64,20 +22,12 @@ struct Flat {
     model: String,
     provider: String,
     origin: String,
-    context_len: Option<Figure>,
-    max_output: Option<Figure>,
-    input_price: Option<Figure>,
-    output_price: Option<Figure>,
-    cache_read_price: Option<Figure>,
-    cache_write_price: Option<Figure>,
-}
-
-/// A number, or any other value that a catalogue has in its place.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Figure {
-    Number(f64),
-    Other(serde::de::IgnoredAny),
+    context_len: Option<Value>,
+    max_output: Option<Value>,
+    input_price: Option<Value>,
+    output_price: Option<Value>,
+    cache_read_price: Option<Value>,
+    cache_write_price: Option<Value>,
 }
 
 /// The figures of a model in one catalogue.
@@ -87,6 +37,54 @@ struct Found {
     max_input: Option<u64>,
     max_output: Option<u64>,
     price: Option<Price>,
+}
+
+impl Found {
+    /// Reads an entry of a flat list.
+    fn from_flat(entry: Flat) -> Self {
+        let context = entry.context_len.as_ref().and_then(tokens);
+        let is_input = entry.origin == LITELLM;
+        let cost = [entry.input_price, entry.output_price, entry.cache_read_price, entry.cache_write_price];
+        Self {
+            provider: entry.provider,
+            context_len: context.filter(|_| !is_input),
+            max_input: context.filter(|_| is_input),
+            max_output: entry.max_output.as_ref().and_then(tokens),
+            price: price(cost.each_ref().map(Option::as_ref), 1e6),
+        }
+    }
+
+    /// Reads a model of models.dev. Its prices are in US dollars per million tokens.
+    fn from_models_dev(provider: &str, model: &Value) -> Self {
+        let (limit, cost) = (&model["limit"], &model["cost"]);
+        Self {
+            provider: provider.to_owned(),
+            context_len: tokens(&limit["context"]),
+            max_input: tokens(&limit["input"]),
+            max_output: tokens(&limit["output"]),
+            price: price(["input", "output", "cache_read", "cache_write"].map(|key| cost.get(key)), 1.0),
+        }
+    }
+
+    /// Reads a model of `LiteLLM`'s price file. Its context length limits only the input. Returns `None` for
+    /// anything else, and for models that do not answer with text.
+    fn from_litellm(model: &Value) -> Option<Self> {
+        let (provider, mode) = (model["litellm_provider"].as_str()?, &model["mode"]);
+        let is_chat = mode.is_null() || ["chat", "responses", "completion"].iter().any(|known| mode == known);
+        let cost = [
+            "input_cost_per_token",
+            "output_cost_per_token",
+            "cache_read_input_token_cost",
+            "cache_creation_input_token_cost",
+        ];
+        is_chat.then(|| Self {
+            provider: provider.to_owned(),
+            context_len: None,
+            max_input: tokens(&model["max_input_tokens"]),
+            max_output: tokens(&model["max_output_tokens"]),
+            price: price(cost.map(|key| model.get(key)), 1e6),
+        })
+    }
 }
 
 impl Registry {
@@ -113,7 +111,7 @@ impl Registry {
         if start.starts_with('[') {
             import.flat(parse(start, origin)?);
         } else {
-            import.catalogue(parse(start, origin)?);
+            import.catalogue(&parse(start, origin)?);
         }
         let registry = import.finish(self, date);
         if registry.entries().is_empty() {
@@ -183,65 +181,25 @@ impl Import {
     /// Adds the entries of a flat list.
     fn flat(&mut self, entries: Vec<Flat>) {
         for entry in entries {
-            let context = tokens(entry.context_len);
-            let is_input = entry.origin == "litellm";
-            let cost =
-                [entry.input_price, entry.output_price, entry.cache_read_price, entry.cache_write_price];
-            let found = Found {
-                provider: entry.provider,
-                context_len: context.filter(|_| !is_input),
-                max_input: context.filter(|_| is_input),
-                max_output: tokens(entry.max_output),
-                price: price(cost, 1e6),
-            };
-            self.add(&entry.model, if is_input { LITELLM } else { MODELS_DEV }, found);
+            let catalogue = if entry.origin == LITELLM { LITELLM } else { MODELS_DEV };
+            let name = entry.model.clone();
+            self.add(&name, catalogue, Found::from_flat(entry));
         }
     }
 
     /// Adds the values of a catalogue. Each is a model of `LiteLLM` or a provider of models.dev; others are
     /// skipped.
-    fn catalogue(&mut self, values: IndexMap<String, serde_json::Value>) {
+    fn catalogue(&mut self, values: &IndexMap<String, Value>) {
         for (name, value) in values {
-            if value.get("models").is_some() {
-                let Ok(provider) = serde_json::from_value::<Provider>(value) else { continue };
-                for (model, dev) in provider.models {
-                    // An invalid entry must not discard the other models of the provider.
-                    let Ok(dev) = serde_json::from_value::<Dev>(dev) else { continue };
-                    let limit = dev.limit.unwrap_or(DevLimit { context: None, input: None, output: None });
-                    let cost =
-                        dev.cost.map(|cost| [cost.input, cost.output, cost.cache_read, cost.cache_write]);
-                    let found = Found {
-                        provider: name.clone(),
-                        context_len: tokens(limit.context),
-                        max_input: tokens(limit.input),
-                        max_output: tokens(limit.output),
-                        price: cost.and_then(|cost| price(cost, 1.0)),
-                    };
-                    self.add(&model, MODELS_DEV, found);
+            if let Some(models) = value.get("models") {
+                for (model, value) in models.as_object().into_iter().flatten() {
+                    self.add(model, MODELS_DEV, Found::from_models_dev(name, value));
                 }
-            } else if let Ok(model) = serde_json::from_value::<LiteLlm>(value)
-                && let Some(provider) = &model.litellm_provider
-                && model
-                    .mode
-                    .as_deref()
-                    .is_none_or(|mode| ["chat", "responses", "completion"].contains(&mode))
+            } else if let Some(found) = Found::from_litellm(value)
                 // An entry that documents the format, not a model.
                 && name != "sample_spec"
             {
-                let cost = [
-                    model.input_cost_per_token,
-                    model.output_cost_per_token,
-                    model.cache_read_input_token_cost,
-                    model.cache_creation_input_token_cost,
-                ];
-                let found = Found {
-                    provider: provider.clone(),
-                    context_len: None,
-                    max_input: tokens(model.max_input_tokens),
-                    max_output: tokens(model.max_output_tokens),
-                    price: price(cost, 1e6),
-                };
-                self.add(&name, LITELLM, found);
+                self.add(name, LITELLM, found);
             }
         }
     }
@@ -339,23 +297,20 @@ fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the figure was read for this")]
+/// Returns a number of tokens, or `None` for any other value that a catalogue has in its place.
 #[expect(clippy::cast_sign_loss, reason = "it is 1 or more")]
-fn tokens(figure: Option<Figure>) -> Option<u64> {
-    match figure {
-        // Numbers of a catalogue are integers far below 2^53. Any other number is not a token count.
-        Some(Figure::Number(n)) if (1.0..=9e15).contains(&n) => Some(n as u64),
-        _ => None,
-    }
+fn tokens(figure: &Value) -> Option<u64> {
+    // Numbers of a catalogue are integers far below 2^53. Any other number is not a token count.
+    figure.as_f64().filter(|n| (1.0..=9e15).contains(n)).map(|n| n as u64)
 }
 
 /// Returns the price, or `None` unless input and output are known. `scale` converts a figure to US dollars
 /// per million tokens.
-fn price(figures: [Option<Figure>; 4], scale: f64) -> Option<Price> {
-    let [input, output, cache_read, cache_write] = figures.map(|figure| match figure {
+fn price(figures: [Option<&Value>; 4], scale: f64) -> Option<Price> {
+    let [input, output, cache_read, cache_write] = figures.map(|figure| {
         // Rounded to a millionth of a dollar, so that 4.0000000000000003e-07 becomes 0.4.
-        Some(Figure::Number(n)) if n.is_finite() && n >= 0.0 => Some((n * scale * 1e6).round() / 1e6),
-        _ => None,
+        let rounded = |n: f64| (n * scale * 1e6).round() / 1e6;
+        figure?.as_f64().filter(|n| n.is_finite() && *n >= 0.0).map(rounded)
     });
     let some = |price: Option<f64>| price.filter(|price| *price > 0.0);
     let price = Price::new(input?, output?);

@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     planner::{
         candidates::CandidateId,
-        select::{PinPayment, Selection, Selector},
+        select::{Selection, Selector},
     },
     provider::weight::Weight,
 };
@@ -139,15 +139,14 @@ impl Selector<'_, ManyBudgets> {
     pub(super) fn window_along(
         &self,
         start: CandidateId,
-        pins: PinPayment,
         chosen: &Selection<ManyBudgets>,
     ) -> Result<Option<Rc<WindowTrail>>, Error> {
         if !self.is_on_trail(chosen) || chosen.included.shared.trail().is_some() {
             return Ok(None);
         }
-        let known = &self.walker.windows[pins as usize];
+        let known = &self.walker.windows[usize::from(chosen.pays_for_pins)];
         // Pins without room change the window only if it awaits them.
-        let dropped = || chosen.reasons.pins.keys().copied().filter(|_| pins == PinPayment::Awaited);
+        let dropped = || chosen.reasons.pins.keys().copied().filter(|_| !chosen.pays_for_pins);
         let holds = |window: &WindowTrail| {
             window.trail.floor == Some(start)
                 && dropped().eq(window.dropped.iter().copied())
@@ -161,7 +160,7 @@ impl Selector<'_, ManyBudgets> {
         let (dropped, mut awaited) = (dropped().collect(), Vec::new());
         let of_the_window = trail.turn(false, false);
         let fits = self.each_from(start, chosen, |id| {
-            if pins == PinPayment::Awaited && chosen.reasons.pins.contains_key(&id) {
+            if !chosen.pays_for_pins && chosen.reasons.pins.contains_key(&id) {
                 awaited.push(id);
                 return Ok(true);
             }

@@ -16,7 +16,7 @@ use crate::{
     item::Section,
     planner::{
         candidates::{CandidateId, Costs, Slot},
-        select::{Inclusion, PinPayment, Room, Selection, Selector, Walk, Walker},
+        select::{Inclusion, Room, Selection, Selector, Walk, Walker},
     },
 };
 use std::{
@@ -252,15 +252,14 @@ impl Walker for ManyBudgets {
         selector: &Selector<'_, Self>,
         start: CandidateId,
         room: Room,
-        pins: PinPayment,
         chosen: &mut Selection<Self>,
     ) -> Result<Option<bool>, Error> {
         if let Some(laid_out) = selector.laid_out_pins(chosen)?
             && let Some(window) = &laid_out.window
         {
-            return Ok(Some(selector.resume_around_pins(&laid_out, window, room, pins, chosen)));
+            return Ok(Some(selector.resume_around_pins(&laid_out, window, room, chosen)));
         }
-        let Some(window) = selector.window_along(start, pins, chosen)? else { return Ok(None) };
+        let Some(window) = selector.window_along(start, chosen)? else { return Ok(None) };
         let tokens = room.tokens();
         let Some(left) = window.tokens.and_then(|needed| tokens.checked_sub(needed)) else {
             if let Some(needed) = window.tokens {

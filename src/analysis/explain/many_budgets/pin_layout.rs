@@ -19,7 +19,7 @@ use crate::{
     item::Section,
     planner::{
         candidates::CandidateId,
-        select::{PinPayment, Room, Selection, Selector, SlotSet, Walker},
+        select::{Room, Selection, Selector, SlotSet, Walker},
     },
     provider::weight::Weight,
 };
@@ -175,7 +175,6 @@ impl Selector<'_, ManyBudgets> {
         laid_out: &LaidOutPins,
         window: &WindowSteps,
         room: Room,
-        pins: PinPayment,
         chosen: &mut Selection<ManyBudgets>,
     ) -> bool {
         let number = next_walk(chosen);
@@ -188,7 +187,7 @@ impl Selector<'_, ManyBudgets> {
             Some(cut) if missing(true, cut.exchanges()..all).count == 0 => cut.first,
             _ => all,
         };
-        let needed = missing(pins == PinPayment::Paid, 0..steps);
+        let needed = missing(chosen.pays_for_pins, 0..steps);
         let Some(left) = room.tokens().checked_sub(needed.tokens) else {
             self.walker.too_large(room, needed.tokens - room.tokens());
             return false;
@@ -198,7 +197,7 @@ impl Selector<'_, ManyBudgets> {
         }
         chosen.included.pay(Section::Conversation, needed.tokens);
         chosen.included.shared.walk_to(Rc::clone(trail), steps);
-        chosen.included.shared.awaits_pins = pins == PinPayment::Awaited;
+        chosen.included.shared.awaits_pins = !chosen.pays_for_pins;
         chosen.resumed(Vec::new(), left);
         true
     }
