@@ -38,8 +38,8 @@ pub struct Args {
 }
 
 const ENVIRONMENT: &str = "\
-Without --model, the first provider with a set variable answers; otherwise the offline answerer, which quotes the best \
-passages and sends nothing.
+Without --model, the first of these providers whose variable is set answers; otherwise the offline answerer, which quotes \
+the best passages and sends nothing.
 
   RAG_CHAT_URL       any server with the API of OpenAI, such as http://localhost:8000/v1
                      (RAG_CHAT_MODEL: its model; RAG_CHAT_KEY: its key, if it needs one)

@@ -4,11 +4,15 @@
 pub const COMMANDS: [(&str, &str, &str); 16] = [
     ("pin", "TEXT or ID", "keeps a note, or a message, in every prompt"),
     ("unpin", "ID", "removes a pin"),
-    ("ttl", "[ID] TURNS", "sets the number of turns that a pin stays; the newest pin without an id"),
+    ("ttl", "[ID] TURNS", "sets the number of turns that a pin stays; without an id, of the newest pin"),
     ("drop", "ID", "excludes a document from now on, or includes it again; removes a pin"),
     ("compact", "", "previews a compaction, and applies it if you confirm"),
     ("fresh", "", "archives all messages so far; they stay in the history"),
-    ("undo", "[ID]", "reverts the newest compaction or fresh start, or removes a message and all later ones"),
+    (
+        "undo",
+        "[ID]",
+        "reverts the newest compaction or fresh start, or archives a message and all later ones",
+    ),
     (
         "model",
         "[NAME]",

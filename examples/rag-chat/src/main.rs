@@ -32,7 +32,7 @@ fn run(args: Args) -> Result<ExitCode> {
     let folder = args.folder.canonicalize();
     let folder =
         folder.with_context(|| format!("{}: expected a folder of documents", args.folder.display()))?;
-    ensure!(folder.is_dir(), "{}: is a file; expected its folder", folder.display());
+    ensure!(folder.is_dir(), "{}: is a file; expected the folder that contains it", folder.display());
     let data = args.data.clone().map_or_else(|| data_of(&folder), Ok)?;
     private::create_folder(&data)
         .with_context(|| format!("{}: expected a folder to write to; see --data", data.display()))?;

@@ -117,7 +117,7 @@ fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choi
     let url = environment(url_name).unwrap_or_else(|| default_url.into());
     ensure!(
         !url.is_empty(),
-        "{prefix}/{name}: the server is unknown; expected its URL in {url_name}, such as http://localhost:8000/v1"
+        "{prefix}/{name}: the server is unknown. Set {url_name} to its URL, such as http://localhost:8000/v1"
     );
     let scheme = if url.contains("://") { "" } else { "http://" };
     let bare = url.trim_end_matches('/');

@@ -173,7 +173,7 @@ impl Remote {
             0 => CUT.into(),
             401 | 403 => format!("{url} does not accept the key in {key}: {said}"),
             404 => format!("{url} does not know the model {model}: {said} (/model NAME selects another one)"),
-            200 => format!("{url} aborted: {said}"),
+            200 => format!("{url} aborted the reply: {said}"),
             status => format!("{url} answered {status}: {said}"),
         }
     }

@@ -134,7 +134,7 @@ impl Chat {
         if !self.documents.iter().any(is_known)
             && !self.left_out.excluded().contains(&ItemId::from(id.as_str()))
         {
-            let hint = "it is not a document of the prompt; /compact or /undo ID removes messages";
+            let hint = "it is not a document of the prompt; /compact archives messages, /undo ID a message and all later ones";
             return self.unpin(id).context(hint);
         }
         Ok(match self.leave_document_out(id) {
@@ -153,7 +153,7 @@ impl Chat {
         if id.is_empty() {
             let number = self.log.undo_compaction();
             let number = number.context(
-                "no compaction has archived messages; /undo ID removes a message and all later ones",
+                "there is no compaction or fresh start to revert; /undo ID archives a message and all later ones",
             )?;
             return Ok(format!("Compaction {number} is reverted."));
         }
@@ -164,7 +164,7 @@ impl Chat {
         );
         self.log.rewind_before(id)?;
         self.documents.clear();
-        Ok(format!("The conversation continues before {id}."))
+        Ok(format!("The conversation continues from before {id}."))
     }
 
     fn model(&mut self, name: &str) -> Said {
@@ -201,7 +201,7 @@ impl Chat {
         let plan = after.manager.build_plan(&second)?;
         if let Some(same) = plan.repeated() {
             said += &format!(
-                "The first {} of this prompt's {} tokens are equal to the previous prompt.",
+                "The first {} of this prompt's {} tokens are equal to those of the previous prompt.",
                 grouped(same.tokens.min(plan.estimated_tokens_total.tokens)),
                 grouped(plan.estimated_tokens_total.tokens)
             );

@@ -125,7 +125,7 @@ impl Chat {
             Ok(record) => Ok(record),
             Err(why) => {
                 let done = compactor.compact_without_model(&mut self.log, job);
-                self.fail(format!("There is no summary, so the compaction uses none: {why}"));
+                self.fail(format!("There is no summary, so the compaction is done without a model: {why}"));
                 done
             }
         };

@@ -30,10 +30,10 @@ fn pins_stay_expire_and_ask() {
         ("/pin", "expected a text to pin"),
         ("/unpin nothing", "\"nothing\" is not pinned"),
         ("/ttl soon", "expected a number of turns"),
-        ("/drop m1", "it is no document of the prompt"),
+        ("/drop m1", "it is not a document of the prompt; /compact archives messages, /undo ID"),
         ("/undo nothing", "nothing"),
-        ("/undo m0", "it stays"),
-        ("/undo", "nothing is archived"),
+        ("/undo m0", "cannot be removed"),
+        ("/undo", "no compaction or fresh start to revert; /undo ID"),
         ("/explain", "expected the id of an item"),
         ("/explain nothing", "nothing"),
         ("/save", "expected a file"),
@@ -73,18 +73,18 @@ fn items_are_pinned_and_excluded_by_their_rows() {
     assert!(is_in(&run, document.as_str()));
     let long = format!("{}page.md#1", "folder/".repeat(40));
     let said = run.chat.exclude(&long.as_str().into(), true);
-    let hint = said.split_once("/drop ").and_then(|(_, hint)| hint.strip_suffix(" brings it back")).unwrap();
+    let hint = said.split_once("/drop ").and_then(|(_, hint)| hint.strip_suffix(" restores it")).unwrap();
     run.enter(&format!("/drop {hint}"));
     assert!(run.said().ends_with(" is no longer excluded."), "{said}: {}", run.said());
     let live = run.chat.plan.included.iter().find(|item| item.reason == IncludedReason::Required).unwrap();
     let live = live.id.clone();
     assert!(run.chat.exclude(&live, false).contains("it cannot be excluded"), "{live}");
-    assert!(run.chat.exclude(&"m2".into(), false).contains("p brings it back"));
+    assert!(run.chat.exclude(&"m2".into(), false).contains("p restores it"));
     assert!(!is_in(&run, "m2"));
-    assert!(run.chat.exclude(&"m2".into(), false).contains("is out already"));
+    assert!(run.chat.exclude(&"m2".into(), false).contains("is already excluded"));
     run.chat.toggle_pin(&"m2".into(), false);
     assert!(is_in(&run, "m2"), "a pin forgets that its life is over");
-    assert!(run.chat.exclude(&"note-1".into(), false).contains("/ttl note-1 3 brings it back"));
+    assert!(run.chat.exclude(&"note-1".into(), false).contains("/ttl note-1 3 restores it"));
     assert!(!is_in(&run, "note-1"));
     run.enter("/ttl note-1 3");
     assert!(is_in(&run, "note-1"));
@@ -111,7 +111,7 @@ fn compaction_is_previewed_applied_and_undone() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("/compact");
-    assert!(run.said().starts_with("Nothing is compacted: "), "{}", run.said());
+    assert!(run.said().starts_with("Nothing was compacted: "), "{}", run.said());
     for question in
         ["How long does a refund take?", "When are you open?", "What is postage?", "Do you sell kettles?"]
     {
@@ -143,7 +143,7 @@ fn compaction_is_previewed_applied_and_undone() {
     assert_eq!(run.texts().len(), whole.len() + 1);
     let whole = run.texts();
     run.enter("/undo m5");
-    assert!(run.said().contains("continues before m5"), "{}", run.said());
+    assert!(run.said().contains("continues from before m5"), "{}", run.said());
     assert!(run.chat.plan.included.iter().all(|item| item.id.as_str() != "m5"));
     run.chat.make_room(BannerAction::CompactNow);
     run.settle();
@@ -192,7 +192,7 @@ fn explanations_differences_costs_and_copies() {
     assert!(run.said().contains("m3  in: required"), "{}", run.said());
     run.enter("/diff");
     assert!(run.said().contains("m3: not in session -> in: required (new item)"), "{}", run.said());
-    assert!(run.said().contains("tokens are those of the prompt before."), "{}", run.said());
+    assert!(run.said().contains("tokens are equal to those of the previous prompt."), "{}", run.said());
     run.enter("/cost");
     assert!(
         run.said().starts_with("Billed so far: 0 tokens in") && run.said().contains("offline has no price"),
@@ -257,8 +257,8 @@ fn session_continues_with_its_model() {
     );
     std::fs::write(&file, "{").unwrap();
     let mut run = Run::offline(&place, &[]);
-    assert!(run.has_said("the model of this session is not known"), "{:?}", run.chat.remarks);
+    assert!(run.has_said("the model of this session is unknown"), "{:?}", run.chat.remarks);
     run.enter("/model offline-2k");
-    assert!(run.has_said("The model is not remembered"), "{:?}", run.chat.remarks);
+    assert!(run.has_said("The model is not saved"), "{:?}", run.chat.remarks);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{", "it is not written over");
 }

@@ -168,7 +168,11 @@ fn a_stream_that_is_cut_loses_nothing() {
         );
         assert!(!run.chat.is_whole);
         run.enter("/retry");
-        assert!(run.said().contains("nothing to ask again") && server.asked().len() == 1, "{}", run.said());
+        assert!(
+            run.said().contains("there is nothing to retry") && server.asked().len() == 1,
+            "{}",
+            run.said()
+        );
         run.enter("Go on?");
         assert_eq!(run.last(), "Go on?", "nothing came, so the question waits");
         run.enter("/retry");
@@ -360,7 +364,11 @@ fn missing_summary_is_replaced_by_a_digest() {
     run.enter("/model claude-haiku-5-5").enter("/compact");
     run.chat.decide(true);
     run.settle();
-    assert!(run.has_said("There is no summary, so it is done without one"), "{:?}", run.chat.remarks);
+    assert!(
+        run.has_said("There is no summary, so the compaction is done without a model"),
+        "{:?}",
+        run.chat.remarks
+    );
     assert_eq!(run.chat.log.compactions().count(), 1);
 }
 

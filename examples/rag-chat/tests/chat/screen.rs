@@ -167,7 +167,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     terminal.type_in("/ttl 1");
     terminal.shows("Turns that note-1 stays: 1.");
     asked(1);
-    terminal.shows("A pin asks what becomes of it");
+    terminal.shows("An expired pin needs a decision");
     terminal.keys(&["Tab"]);
     terminal.shows("Up, Down: notices");
     terminal.keep("ask.txt");
@@ -258,7 +258,7 @@ fn startup_error_is_reported_with_exit_code_2() {
     let file = place.folder.path().join("hours.md");
     for (arguments, expected) in [
         (vec!["/no/such/folder", "--ask", "x"], "/no/such/folder: expected a folder of documents"),
-        (vec![file.to_str().unwrap(), "--ask", "x"], "this is a file; expected the folder that it is in"),
+        (vec![file.to_str().unwrap(), "--ask", "x"], "is a file; expected the folder that contains it"),
         (vec![folder], "standard output is not a terminal; expected one, or --ask QUESTION"),
         (vec![folder, "--ask", "x", "--model", "gpt-5.4-mini"], "Set OPENAI_API_KEY"),
         (
@@ -363,7 +363,7 @@ fn the_screen_has_the_grid_keys_for_items_and_pasted_lines() {
     terminal.type_in("/pin Answer in short sentences.");
     terminal.type_in("/ttl 1");
     terminal.type_in("When are you open?");
-    terminal.shows("A pin asks what becomes of it");
+    terminal.shows("An expired pin needs a decision");
     let asks = terminal.shows("[re-pin]");
     assert!(asks.contains("C12"), "another notice comes before it: {asks}");
     terminal.keys(&["Tab"]);

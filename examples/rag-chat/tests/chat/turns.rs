@@ -70,7 +70,7 @@ fn a_question_without_a_reply_is_asked_again() {
     run.enter("/retry");
     assert!(run.last().contains("A refund takes five days"));
     run.enter("/retry");
-    assert!(run.said().contains("there is nothing to ask again"));
+    assert!(run.said().contains("there is nothing to retry"));
     // An archived question does not wait for a reply.
     run.chat.ask("And postage?");
     run.chat.interrupt();
