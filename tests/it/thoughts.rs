@@ -217,6 +217,22 @@ fn reasoning_is_not_reinserted_before_reasoning_made_without_it() {
     assert!(plan.thoughts.lost.iter().all(|lost| lost.why == DropReason::ChainBroken), "{:?}", plan.thoughts);
 }
 
+/// The second reply names no account, so its reasoning may go to any. The reasoning before it stays with its
+/// own (rule K8), although the second reply was made after it.
+#[test]
+fn bound_reasoning_is_not_sent_before_unbound_reasoning() {
+    let manager = manager_for("claude-sonnet-5-5", Config::default());
+    let mut log = Conversation::from([Message::user("Where is it?")]);
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_account("a")).unwrap();
+    step(&mut log, &plan, 0, "Not here.");
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(seals(&plan), ["seal0"]);
+    step(&mut log, &plan, 1, "Not here.");
+    let sent = |account| seals(&manager.build_plan(&PlanRequest::new(&log).with_account(account)).unwrap());
+    assert_eq!(sent("a"), ["seal0", "seal1"]);
+    assert_eq!(sent("b"), ["seal1"]);
+}
+
 #[test]
 fn reasoning_option_selects_the_policy() {
     let policy = |reasoning: ReasoningPolicy| {
