@@ -283,6 +283,31 @@ fn late_items_stay_if_nothing_can_be_added() {
     }
 }
 
+/// A rewind or a compaction changes the beginning of the prompt anyway, so late items move there.
+#[test]
+fn rewound_or_compacted_log_gets_late_items_at_the_start() {
+    for model in CHECKING {
+        for rewinds in [true, false] {
+            let mut talk = Talk::new(model);
+            talk.step();
+            talk.tools.push(tool("dig"));
+            talk.log.push_system("rules", "Never dig at night.");
+            let late = talk.step();
+            assert!(late.included.iter().all(|row| row.id != "rules"), "{model}");
+            talk.step();
+            if rewinds {
+                talk.log.rewind_before("m6").unwrap();
+            } else {
+                talk.log.start_fresh();
+                talk.log.push(Message::user("Where is the other one?"));
+            }
+            let plan = talk.plan();
+            assert_eq!(plan.included[0].id, "rules", "{model}");
+            assert_eq!(body(&plan)["tools"].as_array().unwrap().len(), 2, "{model}");
+        }
+    }
+}
+
 /// If the log has no record of prompts, everything is declared at the start.
 #[test]
 fn caller_with_only_anchors_gets_late_items_at_the_start() {

@@ -2,7 +2,7 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
-    Priority, RagItem, RequestLimits, TokenCounter, plan::NoticeCode,
+    Priority, RagItem, RequestLimits, TokenCounter, ToolCall, plan::NoticeCode,
 };
 
 /// Creates a text of this number of tokens of four bytes, without the frame of its message.
@@ -48,4 +48,44 @@ fn dropped_pin_reports_its_tokens_and_its_limit() {
     assert_eq!(notices.len(), 1);
     assert_eq!(notices[0].ids, ["decision"]);
     insta::assert_snapshot!(notices[0].text, @"this pin does not fit: it needs about 130 tokens, 9 more than were left");
+}
+
+/// Builds a question with a call of about 110 tokens, a note of the same size, and a long turn after them.
+fn call_and_note() -> Conversation {
+    let mut log = Conversation::new();
+    log.push(Message::user("Look it up."));
+    log.push(Message::assistant("").with_tool_calls([ToolCall::new("c", "look", "{}")]));
+    log.push(Message::tool("c", text(100)));
+    log.push(Message::assistant("Done."));
+    log.pin(PinnedItem::new("note", text(100)));
+    log.push(Message::user(text(300)));
+    log.push(Message::assistant(text(300)));
+    log.push(Message::user("And now?"));
+    log
+}
+
+/// Plans with room for one of the two pins, but not for the long turn. Returns true for each of call, result
+/// and note that is included.
+fn included_of_two_pins(log: &Conversation) -> [bool; 3] {
+    let mut config = Config::default();
+    config.sections.pins_limit = 1_000;
+    let manager = ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config);
+    let request = PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(200));
+    let plan = manager.unwrap().build_plan(&request).unwrap();
+    assert!(plan.overflow.is_none());
+    ["m1", "m2", "note"].map(|id| plan.included.iter().any(|row| row.id == id))
+}
+
+#[test]
+fn pinned_exchange_has_the_highest_priority_of_its_members() {
+    let included = |call: Priority, result: Priority| {
+        let mut log = call_and_note();
+        log.pin_message("m1", call).unwrap();
+        log.pin_message("m2", result).unwrap();
+        included_of_two_pins(&log)
+    };
+    let (exchange, note) = ([true, true, false], [false, false, true]);
+    assert_eq!(included(Priority::High, Priority::Low), exchange);
+    assert_eq!(included(Priority::Low, Priority::High), exchange);
+    assert_eq!(included(Priority::Low, Priority::Low), note);
 }

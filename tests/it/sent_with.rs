@@ -656,6 +656,9 @@ fn documents_are_evicted_once_rereading_cost_as_much_as_eviction() {
         if let Some(notice) = notice {
             assert!(notice.text.contains("has cost $0."), "{}", notice.text);
             assert!(plan.upkeep.is_some_and(|upkeep| upkeep.leave));
+            // The documents leave because of their cost, so the window keeps its start.
+            assert!(plan.notices.iter().all(|notice| notice.code != NoticeCode::WindowCut));
+            assert_eq!(plan.window_start.as_ref().unwrap(), "m1", "turn {turn}");
             released.push(turn);
             rent.clear();
         }

@@ -6,11 +6,11 @@ mod lives;
 mod prefix_check;
 
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, Priority,
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, Priority, RagItem,
     RequestLimits, Tool, ToolCall, Ttl, WireFormat,
     analysis::Diff,
     compaction::CompactionRequest,
-    config::ReasoningPolicy,
+    config::{Placement, ReasoningPolicy},
     message::Reasoning,
     plan::{DropReason, NoticeCode},
     render,
@@ -215,6 +215,38 @@ fn reasoning_is_not_reinserted_before_reasoning_made_without_it() {
     let plan = fable.build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!(seals(&plan), ["seal3"]);
     assert!(plan.thoughts.lost.iter().all(|lost| lost.why == DropReason::ChainBroken), "{:?}", plan.thoughts);
+}
+
+/// The second reply names no account, so its reasoning may go to any. The reasoning before it stays with its
+/// own (rule K8), although the second reply was made after it.
+#[test]
+fn bound_reasoning_is_not_sent_before_unbound_reasoning() {
+    let manager = manager_for("claude-sonnet-5-5", Config::default());
+    let mut log = Conversation::from([Message::user("Where is it?")]);
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_account("a")).unwrap();
+    step(&mut log, &plan, 0, "Not here.");
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(seals(&plan), ["seal0"]);
+    step(&mut log, &plan, 1, "Not here.");
+    let sent = |account| seals(&manager.build_plan(&PlanRequest::new(&log).with_account(account)).unwrap());
+    assert_eq!(sent("a"), ["seal0", "seal1"]);
+    assert_eq!(sent("b"), ["seal1"]);
+}
+
+/// A document that joins those of the question would change the prompt before its reasoning (rule S5).
+#[test]
+fn no_document_joins_those_of_the_question() {
+    let mut config = Config::default();
+    config.rag.placement = Placement::BeforeQuestion;
+    let manager = manager_for("claude-fable-5-2", config);
+    let mut log = Conversation::from([Message::user("Where is it?")]);
+    let (garden, house) = (RagItem::new("garden", 0.5, "A pond."), RagItem::new("house", 0.9, "A roof."));
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_rag([garden.clone()])).unwrap();
+    step(&mut log, &plan, 0, "Not here.");
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_rag([garden, house])).unwrap();
+    let ids: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["garden", "m0", "m1", "m2"]);
+    assert_eq!(seals(&plan), ["seal0"]);
 }
 
 #[test]

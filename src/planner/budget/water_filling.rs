@@ -129,6 +129,14 @@ mod tests {
         assert_eq!(budgets(hungry, 1_001), [150, 551, 300]);
     }
 
+    /// Of 10 tokens, 1.5 and 5.5 are the parts of the first two sections. Their claims to the last token are
+    /// equal: 150/1.5 is 550/5.5.
+    #[test]
+    fn equal_claims_go_in_the_order_of_the_sections() {
+        assert_eq!(budgets([(150, 0, 9_000), (550, 0, 9_000), (300, 0, 9_000)], 10), [2, 5, 3]);
+        assert_eq!(budgets([(550, 0, 9_000), (150, 0, 9_000), (300, 0, 9_000)], 10), [6, 1, 3]);
+    }
+
     /// By largest remainder the third section would get 1 of 5 tokens, and 0 of 6.
     #[test]
     fn section_never_gets_less_from_a_larger_budget() {

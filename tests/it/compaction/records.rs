@@ -1,6 +1,7 @@
 //! Compactions and rewinds in the log, in plans and in files (rules C1, U4, E4).
 
 use super::*;
+use context_window::plan::NoticeCode;
 
 #[test]
 fn a_rewind_across_a_compaction_brings_the_messages_back() {
@@ -42,6 +43,22 @@ fn starting_fresh_archives_everything_without_a_summary() {
     assert_eq!(ids(&log), ["m12"]);
     let stats = manager.stats(&PlanRequest::like_last(&log)).unwrap();
     assert_eq!((stats.messages, stats.active, stats.archived, stats.turns), (13, 1, 12, 1));
+}
+
+/// A compaction has a notice of its own. So a window is lost only if its start is not in the conversation.
+#[test]
+fn archived_window_is_not_reported_as_lost() {
+    let manager = bytes(Config::default());
+    let mut log = talk(11, 60);
+    let anchor = manager.build_plan(&PlanRequest::new(&log)).unwrap().anchor();
+    let loses_the_window = |log: &Conversation| {
+        let plan = manager.build_plan(&PlanRequest::new(log).with_previous(anchor.clone())).unwrap();
+        plan.notices.iter().any(|notice| notice.code == NoticeCode::WindowLost)
+    };
+    assert!(!loses_the_window(&log));
+    log.start_fresh();
+    assert!(!loses_the_window(&log));
+    assert!(loses_the_window(&Conversation::from([Message::user("Hello.").with_id("other")])));
 }
 
 #[test]

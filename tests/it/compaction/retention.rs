@@ -132,6 +132,36 @@ fn agents_compact_inside_the_live_turn() {
     assert_eq!(order, ["m0", "m1", &format!("summary:{}", compactions.len())]);
 }
 
+/// A summary without its question would have no request to refer to. The turn that follows is too large.
+#[test]
+fn question_before_a_summary_is_required() {
+    let manager = bytes(Config::default());
+    let mut log = Conversation::from([Message::user("Fix it.")]);
+    for step in 0..20 {
+        log.push(call(&format!("c{step}")));
+        log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
+    }
+    let request = asking(|log| PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(1_000)));
+    let job = manager.compactor().now(&request(&log)).unwrap().unwrap();
+    assert_eq!(job.head().unwrap().as_str(), "m0");
+    manager.compactor().apply_summary(&mut log, &job, "Much was tried.").unwrap();
+    log.push(Message::assistant("Done."));
+    log.push(Message::user("Is the lid fixed too?"));
+    log.push(Message::assistant("x".repeat(2_000)));
+    log.push(Message::user("And the handle?"));
+    let plan = manager.build_plan(&request(&log)).unwrap();
+    let rows: Vec<_> = plan.included.iter().map(|row| (row.id.as_str(), row.reason)).collect();
+    let last = format!("m{}", log.messages().len() - 1);
+    assert_eq!(
+        rows,
+        [
+            ("m0", IncludedReason::Required),
+            ("summary:1", IncludedReason::Summary),
+            (last.as_str(), IncludedReason::Required),
+        ]
+    );
+}
+
 #[test]
 fn messages_added_during_a_compaction_are_kept() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
