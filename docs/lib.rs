@@ -58,6 +58,10 @@ pub mod counting {}
 pub mod debugging {}
 
 #[doc = include_str!("links.in")]
+#[doc = include_str!("guide/evaluating.md")]
+pub mod evaluating {}
+
+#[doc = include_str!("links.in")]
 #[doc = include_str!("guide/rag-chat.md")]
 pub mod rag_chat {}
 

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use context_window::{
-    Config, ContextWindowManager, Conversation, ItemId, Message, Model, PlanRequest, RagItem, RequestLimits,
-    Role, TokenCounter,
+    Config, ContextWindowManager, Conversation, ItemId, Message, Model, Part, PlanRequest, RagItem,
+    RequestLimits, Role, TokenCounter,
 };
 use std::collections::BTreeMap;
 
@@ -72,7 +72,11 @@ impl Pricer {
     }
 }
 
-/// Returns all texts of a message.
+/// Returns the text of a message with its text parts, without the names of speakers and tools.
 pub(crate) fn joined(message: &Message) -> String {
-    message.texts().collect::<Vec<_>>().join("\n")
+    let parts = message.parts().iter().filter_map(|part| match part {
+        Part::Text(text) => Some(&**text),
+        _ => None,
+    });
+    [message.text()].into_iter().chain(parts).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }

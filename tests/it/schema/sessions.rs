@@ -226,3 +226,20 @@ fn invalid_session_is_refused_by_reader_and_schema() {
     schema.expect(&log, "a log");
     Session::from_json(&log.to_string()).unwrap();
 }
+
+#[test]
+fn questions_schema_describes_the_example() {
+    let schema = Schema::named("questions");
+    let text = fs::read_to_string(root("examples/questions.jsonl")).unwrap();
+    for line in text.lines() {
+        schema.expect(&serde_json::from_str(line).unwrap(), "examples/questions.jsonl");
+    }
+    for wrong in [
+        json!({"messages": []}),
+        json!({"questions": [{"evidence": ["m0"]}]}),
+        json!({"questions": [{"text": " ", "evidence": []}]}),
+        json!({"questions": [{"text": "Why?", "evidence": [1]}]}),
+    ] {
+        assert!(!schema.takes(&wrong), "{wrong}");
+    }
+}
