@@ -1,10 +1,12 @@
 //! Writes the vocabularies of the `OpenAI` encodings as tables that the program reads in place, without
-//! loading them. The tokens come from the crate `tiktoken-rs`; `src/openai/vocabulary.rs` defines the tables.
+//! loading them, or with the feature `compact` as the merges that it expands. The tokens come from the crate
+//! `tiktoken-rs`; `src/openai/vocabulary.rs` defines the tables, and `src/openai/table.rs` the merges.
 #![allow(clippy::disallowed_types, reason = "maps are looked up here, never walked")]
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/openai/hash.rs");
+    println!("cargo::rerun-if-changed=src/openai/table.rs");
     #[cfg(feature = "openai")]
     {
         std::thread::scope(|scope| {
@@ -18,6 +20,9 @@ fn main() {
 #[cfg(feature = "openai")]
 #[path = "src/openai/hash.rs"]
 mod hash;
+#[cfg(feature = "openai")]
+#[path = "src/openai/table.rs"]
+mod table;
 
 /// Writes the class of each character, by the numbers of `src/openai/classes.rs`: first the index of a page
 /// of classes for every 256 characters (16 bits), then those pages with one byte per character.
@@ -65,7 +70,7 @@ mod classes {
 
 #[cfg(feature = "openai")]
 mod tables {
-    use super::hash;
+    use super::table::Merges;
     use std::{collections::HashMap, env, fmt::Debug, fs, path::Path};
     use tiktoken_rs::CoreBPE;
 
@@ -80,53 +85,36 @@ mod tables {
         let is_control = |token: &[u8]| controls.iter().any(|control| control.as_bytes() == token);
         let tokens: Vec<Vec<u8>> = tokens.take_while(|token| !is_control(token)).collect();
         let tokens: Vec<&[u8]> = tokens.iter().map(Vec::as_slice).collect();
+        let merges = merges(&tokens);
         let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-        let path = Path::new(&folder).join(format!("{name}.table"));
-        fs::write(path, table(&tokens)).expect("OUT_DIR can be written");
+        let path = Path::new(&folder).join(name);
+        if cfg!(feature = "compact") {
+            fs::write(path.with_extension("merges"), merges).expect("OUT_DIR can be written");
+        } else {
+            let merges = Merges::new(&merges);
+            let mut table = vec![0; merges.table_size()];
+            merges.write_table(&mut table);
+            fs::write(path.with_extension("table"), table).expect("OUT_DIR can be written");
+        }
     }
 
-    fn table(tokens: &[&[u8]]) -> Vec<u8> {
+    /// Returns the vocabulary as `src/openai/table.rs` reads it.
+    fn merges(tokens: &[&[u8]]) -> Vec<u8> {
         assert!(tokens.len() < 1 << 18, "18 bits hold every id and one more");
-        assert!(tokens.iter().take(256).all(|token| token.len() == 1), "the bytes come first");
+        assert!(
+            tokens.iter().map(|token| token.len()).sum::<usize>() < 1 << 24,
+            "24 bits hold every position"
+        );
+        assert!(tokens.iter().all(|token| token.len() < 1 << 8), "8 bits hold every length");
+        let (bytes, longer) = tokens.split_at(256);
+        assert!(bytes.iter().all(|token| token.len() == 1), "the bytes come first");
         let ids: HashMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, id)| (*token, id)).collect();
-        let splits: Vec<[u32; 2]> = tokens.iter().map(|token| split(token, &ids)).collect();
-        let made = |(token, split): (&&[u8], &[u32; 2])| token.len() == 1 || split[0] != NONE;
-        assert!(tokens.iter().zip(&splits).all(made), "merging a token's bytes makes the token");
-        // For each token: the longest shorter token that it begins with, and two bits that mark beginnings of
-        // tokens and whole tokens.
-        let mut shorter = vec![NONE; tokens.len()];
-        let mut known = vec![0u32; 1 << (hash::FILTER_BITS - 4)];
-        for (token, id) in tokens.iter().zip(0u32..) {
-            for length in (1..=token.len()).rev() {
-                let place = hash::filter_slot(hash::hash_bytes(&token[..length]));
-                known[place / 16] |= (if length == token.len() { 3 } else { 1 }) << (place % 16 * 2);
-                if length < token.len() && shorter[id as usize] == NONE {
-                    shorter[id as usize] = ids.get(&token[..length]).copied().unwrap_or(NONE);
-                }
-            }
-        }
-        let slots = slots(tokens);
-
-        let mut out = Vec::new();
-        let mut number = |n: u32| out.extend(n.to_le_bytes());
-        number(tokens.len() as u32);
-        number(slots.len().ilog2());
-        // The alignment keeps every entry within one cache line of the processor.
-        (2..16).for_each(|_| number(0));
-        let mut start = 0;
-        for ((token, split), shorter) in tokens.iter().zip(&splits).zip(&shorter) {
-            assert!(start < 1 << 24 && token.len() < 1 << 8);
-            for field in [start | (token.len() as u32) << 24, split[0], split[1], *shorter] {
-                number(field);
-            }
-            start += token.len() as u32;
-        }
-        known.into_iter().for_each(number);
-        out.extend(slots.iter().flat_map(|slot| slot.to_le_bytes()));
-        out.extend(tokens.iter().copied().flatten());
-        // The padding lets a whole machine word be read at any offset.
-        out.extend([0; hash::STEP]);
-        out
+        let splits: Vec<[u32; 2]> = longer.iter().map(|token| split(token, &ids)).collect();
+        assert!(splits.iter().all(|split| split[0] != NONE), "merging a token's bytes makes the token");
+        let planes = (0..2).flat_map(|part| (0..3).map(move |byte| (part, byte)));
+        let pairs =
+            planes.flat_map(|(part, byte)| splits.iter().map(move |split| split[part].to_le_bytes()[byte]));
+        bytes.concat().into_iter().chain(pairs).collect()
     }
 
     /// Returns the two tokens that the last merge joins into this token. Returns `[NONE, NONE]` for one byte,
@@ -144,21 +132,5 @@ mod tables {
             [from, middle, to] => [ids[&token[from..middle]], ids[&token[middle..to]]],
             _ => [NONE, NONE],
         }
-    }
-
-    /// Returns the tokens by hash. An entry holds the first 12 bytes, the length (8 bits) and the id plus one
-    /// (18 bits); 0 is an empty entry.
-    fn slots(tokens: &[&[u8]]) -> Vec<u128> {
-        let size = (tokens.len() * 2).next_power_of_two();
-        let mut slots = vec![0u128; size];
-        for (token, id) in tokens.iter().zip(0u32..) {
-            let mut place = (hash::hash_bytes(token) >> (64 - size.ilog2())) as usize;
-            while slots[place] != 0 {
-                place = (place + 1) % size;
-            }
-            let first = hash::word(&token[..token.len().min(12)]);
-            slots[place] = first | (token.len() as u128) << 96 | u128::from(id + 1) << 104;
-        }
-        slots
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     error::{input, raised},
-    frame::Frame,
+    frame::{self, Frame},
     planner::{Planner, config_text},
     work::{Stop, interruptible},
 };
@@ -404,7 +404,7 @@ fn run<'py>(
     })?;
     let mut made = made.map_err(|error| input(error.to_string()))?;
     if is_batch && let Some(batch) = made.pop() {
-        return PyRecordBatch::new(batch).into_pyarrow(py);
+        return frame::to_pyarrow(py, batch);
     }
     let schema = made[0].schema();
     Ok(Bound::new(py, Frame::from_batches(made, schema))?.into_any())

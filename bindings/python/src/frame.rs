@@ -5,10 +5,14 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use context_window::{ContextPlan, ExcludedItem, PlannedItem, Ttl};
-use pyo3::{exceptions::PyImportError, prelude::*, types::PyCapsule};
+use pyo3::{
+    exceptions::PyImportError,
+    prelude::*,
+    types::{PyCapsule, PyTuple},
+};
 use pyo3_arrow::{
     error::PyArrowResult,
-    ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule},
+    ffi::{ArrayIterator, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule},
 };
 use std::sync::Arc;
 
@@ -119,6 +123,31 @@ impl Frame {
 pub(crate) fn _frame(table: pyo3_arrow::PyTable) -> Frame {
     let (batches, schema) = table.into_inner();
     Frame::from_batches(batches, schema)
+}
+
+/// A record batch that pyarrow reads. The class of `pyo3_arrow` would do the same, but brings every conversion
+/// of every type, which makes the module larger.
+#[pyclass(frozen, module = "context_window._core")]
+struct Batch(RecordBatch);
+
+#[pymethods]
+impl Batch {
+    /// Exports the batch (Arrow `PyCapsule` interface).
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyArrowResult<Bound<'py, PyTuple>> {
+        let field = Field::new_struct("", self.0.schema_ref().fields().clone(), false);
+        let field = field.with_metadata(self.0.schema_ref().metadata().clone());
+        to_array_pycapsules(py, Arc::new(field), &StructArray::from(self.0.clone()), requested_schema)
+    }
+}
+
+/// Returns a record batch of pyarrow.
+pub(crate) fn to_pyarrow(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
+    py.import("pyarrow")?.call_method1("record_batch", (Bound::new(py, Batch(batch))?,))
 }
 
 /// A row of the table of a plan.

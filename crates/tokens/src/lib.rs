@@ -21,6 +21,7 @@
 //! # Features
 //!
 //! - `openai`: the encodings `o200k_base` and `cl100k_base`, embedded.
+//! - `compact`: the same in 2 MB of the program in place of 21 MB. The first use of each takes about 50 ms.
 //! - `hf`: any Hugging Face `tokenizer.json`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -5,6 +5,8 @@ use super::bounds::Bounds;
 
 mod classes;
 mod hash;
+#[cfg(feature = "compact")]
+mod table;
 mod pieces;
 mod vocabulary;
 mod recent;
@@ -20,18 +22,51 @@ const LONGEST_TOKEN: u64 = 128;
 /// The byte bounds of both encodings: neither normalizes, and each has a token for every byte.
 pub(super) const BOUNDS: Bounds = Bounds { longest: Some(LONGEST_TOKEN), composes: false, per_byte: Some(1) };
 
-/// A table that is aligned to a cache line of the processor.
-#[repr(align(64))]
-struct Aligned<T: ?Sized>(T);
+/// Vocabularies that the program contains as tables.
+#[cfg(not(feature = "compact"))]
+mod embedded {
+    use super::Vocabulary;
 
-static O200K: Vocabulary = {
-    static TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.table")));
-    Vocabulary::new(&TABLE.0)
-};
-static CL100K: Vocabulary = {
-    static TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.table")));
-    Vocabulary::new(&TABLE.0)
-};
+    /// A table that is aligned to a cache line of the processor.
+    #[repr(align(64))]
+    struct Aligned<T: ?Sized>(T);
+
+    pub(super) static O200K: Vocabulary = {
+        static TABLE: &Aligned<[u8]> =
+            &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.table")));
+        Vocabulary::new(&TABLE.0)
+    };
+    pub(super) static CL100K: Vocabulary = {
+        static TABLE: &Aligned<[u8]> =
+            &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.table")));
+        Vocabulary::new(&TABLE.0)
+    };
+}
+
+/// Vocabularies that the program contains as merges. The first use of each builds its table.
+#[cfg(feature = "compact")]
+mod embedded {
+    use super::{Vocabulary, table::Merges};
+    use std::sync::LazyLock;
+
+    pub(super) static O200K: LazyLock<Vocabulary> =
+        LazyLock::new(|| expand(include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.merges"))));
+    pub(super) static CL100K: LazyLock<Vocabulary> =
+        LazyLock::new(|| expand(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.merges"))));
+
+    fn expand(merges: &[u8]) -> Vocabulary {
+        /// The size of a cache line of the processor, to which the table is aligned.
+        const LINE: usize = 64;
+        let merges = Merges::new(merges);
+        let size = merges.table_size();
+        // The process keeps the table until its end.
+        let memory = vec![0; size + LINE].leak();
+        let start = memory.as_ptr().align_offset(LINE).min(LINE);
+        let table = &mut memory[start..start + size];
+        merges.write_table(table);
+        Vocabulary::new(table)
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Encoding {
@@ -49,8 +84,8 @@ impl Encoding {
 
     fn vocabulary(self) -> &'static Vocabulary {
         match self {
-            Self::O200k => &O200K,
-            Self::Cl100k => &CL100K,
+            Self::O200k => &embedded::O200K,
+            Self::Cl100k => &embedded::CL100K,
         }
     }
 

@@ -1,5 +1,6 @@
 //! A vocabulary as a static table in the program: nothing is parsed, and only the pages in use are read from
-//! disk. `build.rs` writes the table, so this file must agree with it.
+//! disk. `table.rs` writes the table, so this file must agree with it: in the build script or, with the
+//! feature `compact`, at the first use.
 //!
 //! Numbers have 32 bits, little-endian. The table has these parts:
 //!
