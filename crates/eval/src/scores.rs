@@ -199,7 +199,7 @@ impl ScoreRow {
         let share = match metric {
             Metric::Whole => self.whole(),
             Metric::Evidence => Share::new(self.shares, self.questions * 1_000_000),
-            Metric::BudgetUsed => Share::new(self.tokens, self.budgets),
+            Metric::BudgetUsed => Share::new(self.tokens + turns.tokens, self.budgets + turns.budget),
             Metric::PrefixKept => Share::new(turns.kept, turns.before),
             Metric::CacheHit => Share::new(turns.kept, turns.after),
             Metric::Needles => self.survival(),
@@ -216,7 +216,7 @@ pub enum Metric {
     Whole,
     /// The share of a question's evidence in the prompt, averaged over the questions.
     Evidence,
-    /// Tokens of the questions' prompts in relation to their budgets.
+    /// Tokens of all prompts, those of turns and of questions, in relation to their budgets.
     BudgetUsed,
     /// Tokens of the previous prompts that are repeated as the beginning of the next.
     PrefixKept,
