@@ -6,7 +6,7 @@ use context_window::{
     PlanRequest, PlannedItem, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl,
     WireFormat,
     config::{Leave, Placement, ReasoningPolicy},
-    plan::{ExcludedReason, LimitedBy, NoticeCode, PolicyRule},
+    plan::{ExcludedReason, LimitedBy, NoticeCode, Overhead, PolicyRule},
     render,
 };
 use context_window_formats::{SessionFile, SessionTexts};
@@ -261,6 +261,23 @@ fn a_changed_document_is_sent_and_a_large_one_is_held_by_the_limit() {
         "{:?}",
         out.reason
     );
+}
+
+/// The limit of a question is a share of the tokens that reply header and wrapper leave, and no token more.
+#[test]
+fn question_limit_is_a_share_of_the_tokens_for_items() {
+    let manager = manager_for("claude-fable-5-2", &staying());
+    let log = Conversation::from([Message::user("Where is it?")]);
+    let plan = |budget| {
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(budget));
+        manager.build_plan(&request.with_rag([RagItem::new("d", 0.9, "word ".repeat(100))])).unwrap()
+    };
+    let plan = (200..2_000).map(plan).find(|plan| plan.included.iter().any(|row| row.id == "d")).unwrap();
+    let document = plan.included.iter().find(|row| row.id == "d").unwrap().token_estimate.tokens;
+    let overhead = plan.overhead.iter().filter(|line| line.what != Overhead::Merged);
+    let overhead = u64::try_from(overhead.map(|line| line.tokens).sum::<i64>()).unwrap();
+    let limit = |budget: u64| (budget - overhead) * 150 / 1_000;
+    assert!(limit(plan.prompt_budget) >= document && limit(plan.prompt_budget - 1) < document);
 }
 
 /// Files, journals and other stores give the same conversation: the next prompt is the same, byte for byte.

@@ -178,3 +178,21 @@ impl PinnedTurn {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turn_of_many_pins_is_brought_by_each_of_them() {
+        // Notes are between the pins of the turn.
+        let slots = (0..10).map(|at| 3 * at).collect();
+        let turn = PinnedTurn { user_message: CandidateId::UserMessage(TurnIndex::new(0)), slots };
+        for slot in 0..30 {
+            let mut included = SlotSet::default();
+            included.insert_run(1..3);
+            included.insert_run(slot..slot + 1);
+            assert_eq!(turn.is_brought(&included), slot % 3 == 0, "{slot}");
+        }
+    }
+}
