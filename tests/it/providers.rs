@@ -11,8 +11,8 @@ use crate::rules::{self, Form, Target};
 use crate::support::{data, generate};
 use body::{Goal, goals};
 use context_window::{
-    ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, Message, Part, PlanRequest,
-    PlannedItem, RequestLimits, Role, Section, Source, TokenCounter,
+    ContextPlan, ContextWindowManager, Conversation, ExcludedReason, IncludedReason, Message, Part,
+    PlanRequest, PlannedItem, RequestLimits, Role, Section, Source, TokenCounter, WireFormat,
 };
 use context_window_formats::Session;
 use proptest::prelude::*;
@@ -209,6 +209,28 @@ fn every_real_session_is_valid_for_every_target() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     eprintln!("{plans} prompts of real sessions are valid");
+}
+
+/// A refusal of another format is sent as text. An item of a provider-run tool cannot be next to it.
+#[test]
+fn item_next_to_a_refusal_of_another_format_is_valid() {
+    let part = |wire_format, json: &str| Part::Opaque { wire_format, json: json.into() };
+    let search = part(
+        WireFormat::OpenAiResponses,
+        r#"{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}}"#,
+    );
+    let refusal = part(WireFormat::OpenAiChat, r#"{"type":"refusal","refusal":"I will not."}"#);
+    for parts in [[search.clone(), refusal.clone()], [refusal, search]] {
+        let log = Conversation::from([
+            Message::user("Find it."),
+            Message::assistant("").with_parts(parts),
+            Message::user("Why?"),
+        ]);
+        for (goal, manager) in &managers() {
+            let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(4_000));
+            hold(goal, manager, &request).unwrap_or_else(|why| panic!("{}: {why}", goal.name));
+        }
+    }
 }
 
 /// A session whose user has tools (as tau2-bench logs them). The call and its result are sent together as

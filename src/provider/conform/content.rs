@@ -1,6 +1,9 @@
 //! The adaptation of a single message to a target: its role, content, author's name and reasoning.
 
-use super::{TargetProfile, TurnPosition, has_one_place, opaque::adds_tools};
+use super::{
+    TargetProfile, TurnPosition, has_one_place,
+    opaque::{self, adds_tools},
+};
 use crate::{
     config::ThinkTags,
     message::{Content, Message, Part, Reasoning, Role, ToolCall, WireFormat, Written},
@@ -381,11 +384,11 @@ impl TargetProfile {
                 if is_native && self.accepts_opaque(role, &value, message) {
                     return Replacement::Same;
                 }
-                let field = |key: &str| value.get(key).and_then(Value::as_str);
-                if let Some(refusal) = field("refusal").filter(|said| !said.trim().is_empty()) {
+                if let Some(refusal) = opaque::refusal(&value) {
                     return Replacement::Text(refusal.into());
                 }
-                named(wording::left_out_part(field("type").unwrap_or("unknown")))
+                let kind = value.get("type").and_then(Value::as_str);
+                named(wording::left_out_part(kind.unwrap_or("unknown")))
             }
         }
     }

@@ -28,7 +28,9 @@ impl TargetProfile {
             (WireFormat::OpenAiResponses, Role::User) => kind.is_some_and(|kind| kind.starts_with("input_")),
             (WireFormat::OpenAiResponses, Role::Tool) => false,
             (WireFormat::OpenAiResponses, Role::Assistant) => {
-                is_items(message) && kind.is_some_and(|kind| !kind.starts_with("input_"))
+                is_items(message)
+                    && !message.parts().iter().any(|part| self.sends_as_text(part))
+                    && kind.is_some_and(|kind| !kind.starts_with("input_"))
             }
             (WireFormat::OpenAiResponses, _) => kind == Some("additional_tools"),
             (WireFormat::OpenAiChat | WireFormat::ChatTemplate, Role::Assistant) => kind == Some("refusal"),
@@ -44,6 +46,14 @@ impl TargetProfile {
         }
     }
 
+    /// Returns true if a part is a refusal of another wire format. Its text is sent in its place, so it is a
+    /// message, which has no room for items next to it.
+    fn sends_as_text(&self, part: &Part) -> bool {
+        let Part::Opaque { wire_format, .. } = part else { return false };
+        let has_refusal = |value: &Value| refusal(value).is_some();
+        *wire_format != self.wire_format && part.opaque().as_ref().is_some_and(has_refusal)
+    }
+
     /// Removes cache marks from opaque JSON. The marks of a prompt are set for the prompt as a whole.
     pub(super) fn unmarked<'j>(&self, json: &'j str) -> Cow<'j, str> {
         // A JSON key may contain escapes, so a backslash sequence counts as a possible mark.
@@ -54,6 +64,11 @@ impl TargetProfile {
             None => json.into(),
         }
     }
+}
+
+/// Returns the text of a refusal. Returns `None` for any other part, and for an empty text.
+pub(super) fn refusal(part: &Value) -> Option<&str> {
+    part.get("refusal").and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }
 
 /// Removes the cache marks of a block and of the blocks inside it. The arguments of a tool call are not
