@@ -20,6 +20,7 @@ use pyo3::{Borrowed, prelude::*};
 use pyo3_arrow::{PyRecordBatch, PyTable};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -82,24 +83,27 @@ impl Managers {
 
 impl Columns {
     fn from_batch(batch: &RecordBatch) -> PyResult<Self> {
-        let session = texts(batch, "session")?;
-        let session = session.ok_or_else(|| {
-            let names: Vec<&str> =
-                batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
-            input(format!(
-                "the batch has no column `session`; expected a column of JSON strings. Its columns: {}",
-                names.join(", ")
-            ))
-        })?;
         let budget = column(batch, "budget", &DataType::Int64, "numbers of tokens")?;
         Ok(Self {
-            session,
+            session: sessions(batch)?,
             documents: texts(batch, "documents")?,
             config: texts(batch, "config")?,
             model: texts(batch, "model")?,
             budget: budget.map(|budget| budget.as_primitive::<Int64Type>().clone()),
         })
     }
+}
+
+/// Returns the column `session`.
+pub(crate) fn sessions(batch: &RecordBatch) -> PyResult<LargeStringArray> {
+    texts(batch, "session")?.ok_or_else(|| {
+        let names: Vec<&str> =
+            batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+        input(format!(
+            "the batch has no column `session`; expected a column of JSON strings. Its columns: {}",
+            names.join(", ")
+        ))
+    })
 }
 
 /// Returns a column of strings in one layout, whatever its layout in the batch. Returns `None` if it is
@@ -130,7 +134,7 @@ fn column(batch: &RecordBatch, name: &str, as_type: &DataType, expected: &str) -
 }
 
 /// Returns the text of a row, or `None` if the column is missing or the value is null.
-fn at(column: Option<&LargeStringArray>, row: usize) -> Option<&str> {
+pub(crate) fn at(column: Option<&LargeStringArray>, row: usize) -> Option<&str> {
     column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
 }
 
@@ -290,22 +294,31 @@ fn outcomes(
     threads: usize,
     stop: &Stop,
 ) -> Vec<Outcome> {
-    let each = rows.div_ceil(threads.clamp(1, THREADS)).max(1);
-    let part = |from: usize| {
+    in_parts(rows, threads, |part| {
         // Each thread has its own cache, so the threads need no lock.
         let mut managers = Managers::default();
-        (from..rows.min(from + each))
-            .take_while(|_| !stop.is_set())
+        part.take_while(|_| !stop.is_set())
             .map(|row| outcome(columns, row, settings, &mut managers, stop))
-            .collect::<Vec<_>>()
-    };
+            .collect()
+    })
+}
+
+/// Computes the values of all rows in their order, each part of the rows on its own thread.
+pub(crate) fn in_parts<T: Send>(
+    rows: usize,
+    threads: usize,
+    part: impl Fn(Range<usize>) -> Vec<T> + Sync,
+) -> Vec<T> {
+    let each = rows.div_ceil(threads.clamp(1, THREADS)).max(1);
     // A single part needs no thread.
     if each >= rows {
-        return part(0);
+        return part(0..rows);
     }
+    let part = &part;
     std::thread::scope(|scope| {
         // The parts are contiguous and joined in order, which keeps the order of rows.
-        let started: Vec<_> = (0..rows).step_by(each).map(|from| scope.spawn(move || part(from))).collect();
+        let parts = (0..rows).step_by(each).map(|from| from..rows.min(from + each));
+        let started: Vec<_> = parts.map(|rows| scope.spawn(move || part(rows))).collect();
         started.into_iter().flat_map(|one| one.join().unwrap_or_default()).collect()
     })
 }
@@ -355,7 +368,7 @@ fn table(
 }
 
 /// A number of threads. Any other value is an `InputError`.
-pub(crate) struct Threads(usize);
+pub(crate) struct Threads(pub(crate) usize);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
     type Error = PyErr;
@@ -378,21 +391,7 @@ fn run<'py>(
     if let Some(model) = &settings.model {
         Planner::layered(model, None, [settings.config.as_deref().unwrap_or_default()]).map_err(raised)?;
     }
-    let fault = || {
-        let kind = given.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
-        input(format!("batch: expected a record batch of Arrow or a data frame, not a {kind}"))
-    };
-    // A record batch comes back as one of pyarrow, for the engines. Anything else comes back as a `Frame`,
-    // which needs no library.
-    let one = given.extract::<PyRecordBatch>().ok().map(PyRecordBatch::into_inner);
-    let is_batch = one.is_some();
-    let batches = if let Some(batch) = one {
-        vec![batch]
-    } else {
-        let (batches, schema) = given.extract::<PyTable>().map_err(|_| fault())?.into_inner();
-        // Without a batch there is no schema of the output either.
-        if batches.is_empty() { vec![RecordBatch::new_empty(schema)] } else { batches }
-    };
+    let (batches, shape) = batches(given)?;
     let columns = batches.iter().map(Columns::from_batch).collect::<PyResult<Vec<_>>>()?;
     // The whole batch runs without the interpreter lock.
     let made = interruptible(py, move |stop| {
@@ -402,12 +401,44 @@ fn run<'py>(
         });
         tables.collect::<Result<Vec<_>, _>>()
     })?;
-    let mut made = made.map_err(|error| input(error.to_string()))?;
-    if is_batch && let Some(batch) = made.pop() {
-        return frame::to_pyarrow(py, batch);
+    shape.returned(py, made.map_err(|error| input(error.to_string()))?)
+}
+
+/// The shape of an argument, in which the result is returned.
+#[derive(Clone, Copy)]
+pub(crate) enum Shape {
+    /// One record batch, which comes back as one of pyarrow, for the engines.
+    Batch,
+    /// Anything else comes back as a `Frame`, which needs no library.
+    Table,
+}
+
+/// Reads record batches from a batch, a table or a data frame. The list is never empty.
+pub(crate) fn batches(given: &Bound<'_, PyAny>) -> PyResult<(Vec<RecordBatch>, Shape)> {
+    if let Ok(batch) = given.extract::<PyRecordBatch>() {
+        return Ok((vec![batch.into_inner()], Shape::Batch));
     }
-    let schema = made[0].schema();
-    Ok(Bound::new(py, Frame::from_batches(made, schema))?.into_any())
+    let fault = |_| {
+        let kind = given.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
+        input(format!("batch: expected a record batch of Arrow or a data frame, not a {kind}"))
+    };
+    let (batches, schema) = given.extract::<PyTable>().map_err(fault)?.into_inner();
+    // Without a batch there is no schema of the output either.
+    let batches = if batches.is_empty() { vec![RecordBatch::new_empty(schema)] } else { batches };
+    Ok((batches, Shape::Table))
+}
+
+impl Shape {
+    /// Returns the results of all batches.
+    pub(crate) fn returned(self, py: Python<'_>, mut made: Vec<RecordBatch>) -> PyResult<Bound<'_, PyAny>> {
+        match self {
+            Self::Batch => frame::to_pyarrow(py, made.remove(0)),
+            Self::Table => {
+                let schema = made[0].schema();
+                Ok(Bound::new(py, Frame::from_batches(made, schema))?.into_any())
+            }
+        }
+    }
 }
 
 /// Returns the options as TOML.

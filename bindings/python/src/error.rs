@@ -149,6 +149,12 @@ pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
     }
 }
 
+/// Converts an error of an evaluation to the exception to raise. `place` names the session.
+pub(crate) fn raised_at(place: &str, error: &context_window_eval::Error) -> PyErr {
+    let kind = error.core().map_or(core::ErrorKind::Input, core::Error::kind);
+    exception(kind.into(), format!("{place}: {error}"))
+}
+
 /// Builds the exception for a log or store. A conflict has the session and both revisions as attributes.
 fn store_exception(error: &store::Error) -> PyErr {
     let exception = exception(error.kind().into(), error.to_string());

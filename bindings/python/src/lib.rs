@@ -25,6 +25,9 @@ mod manager;
 mod journal;
 mod store;
 mod batch;
+mod scores;
+mod evaluation;
+mod evaluation_batch;
 mod tool;
 
 /// The content of `import context_window`.
@@ -60,6 +63,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::_store, module)?)?;
     module.add_function(wrap_pyfunction!(batch::plan_batch, module)?)?;
     module.add_function(wrap_pyfunction!(batch::replay_batch, module)?)?;
+    module.add_class::<scores::Scores>()?;
+    module.add_function(wrap_pyfunction!(evaluation::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluation_batch::evaluate_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(scores::_scores, module)?)?;
     module.add_function(wrap_pyfunction!(tool::_run_tool, module)?)?;
     Ok(())
 }

@@ -53,12 +53,7 @@ impl MadeOf {
             layers = layers.with_text(name, text);
         }
         let config = layers.load()?.config;
-        let model = match &self.models {
-            Some((name, text)) => {
-                Registry::from_toml(text, name)?.with_fallback(Registry::built_in()?).model(&self.model)
-            }
-            None => Model::named(&self.model)?,
-        };
+        let model = registered(&self.model, self.models.as_ref())?;
         let model = form.into_iter().fold(model, Model::with_wire_format);
         let manager = match &self.tokenizer {
             Some(name) => ContextWindowManager::new(model.clone(), TokenCounter::named(name)?, config)?,
@@ -66,6 +61,16 @@ impl MadeOf {
         };
         Ok(Inner { manager, model, made_of: self })
     }
+}
+
+/// Finds a model by name in a file of models, given by its name and text, and in the built-in list.
+pub(crate) fn registered(model: &str, models: Option<&(String, String)>) -> Result<Model, core::Error> {
+    Ok(match models {
+        Some((name, text)) => {
+            Registry::from_toml(text, name)?.with_fallback(Registry::built_in()?).model(model)
+        }
+        None => Model::named(model)?,
+    })
 }
 
 /// Returns the name and the text of options as TOML, from a file, a string, or a dict of tables.

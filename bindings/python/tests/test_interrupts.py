@@ -65,6 +65,18 @@ CALLS = {
         "cw.replay_batch(batch, threads=2)",
         "",
     ),
+    "evaluate": (
+        "asked = {'messages': talk(1_500, 12).messages(), 'questions': [{'text': 'Why?', 'evidence': ['m9']}]}\n"
+        "session = json.dumps(asked)",
+        "cw.evaluate([session] * 2_000)",
+        "",
+    ),
+    "evaluate_batch": (
+        "import pyarrow as pa; asked = {'messages': talk(1_500, 12).messages(), 'questions': [{'text': 'Why?'}]}\n"
+        "batch = pa.record_batch({'session': [json.dumps(asked)] * 2_000})",
+        "cw.evaluate_batch(batch, threads=2)",
+        "",
+    ),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from context_window import Conversation, Document, Frame, Manager, Plan, Store, plan_batch
+from context_window import Conversation, Document, Frame, Manager, Plan, Store, evaluate, plan_batch
 
 
 def turn(manager: Manager, log: Conversation, question: str) -> Plan:
@@ -15,6 +15,14 @@ def turn(manager: Manager, log: Conversation, question: str) -> Plan:
     committed = log.push_reply(plan, reply, {"prompt_tokens": 3, "completion_tokens": 4})
     print(committed.id, plan.messages("anthropic"), plan.explain("a").enters_at)
     return plan
+
+
+def measured(sessions: list[str]) -> list[str]:
+    options = {"compaction": {"enabled": False}}
+    scores = evaluate(sessions, budgets=[512], policies=["default", ("few+bm25", options)], baselines=["oracle"])
+    found: int = sum(row["questions_whole"] for row in scores.rows if not row["baseline"])
+    frame: Frame = scores.to_frame()
+    return [str(found), *frame.column_names, *(id for row in scores.questions for id in row["missing"])]
 
 
 async def other(manager: Manager, store: Store) -> int:

@@ -37,6 +37,16 @@ impl Error {
         }
     }
 
+    /// Returns the wrapped error of `context-window`, if any.
+    #[must_use]
+    pub fn core(&self) -> Option<&context_window::Error> {
+        match &*self.0 {
+            Repr::Input { .. } => None,
+            Repr::Session(error) => error.core(),
+            Repr::Plan { error, .. } => Some(error),
+        }
+    }
+
     pub(crate) fn input(place: impl Into<String>, detail: impl Into<String>) -> Self {
         Self(Box::new(Repr::Input { place: place.into(), detail: detail.into() }))
     }

@@ -21,6 +21,9 @@ pub(crate) enum Rule {
 }
 
 impl Policy {
+    /// The number of earlier turns that reports retrieve for a policy with the suffix `+bm25`.
+    pub const RETRIEVED_TURNS: usize = 80;
+
     /// Creates a policy of the planner with these options.
     #[must_use]
     pub fn planner(name: impl Into<String>, config: Config) -> Self {

@@ -42,8 +42,10 @@ impl SentPrompt {
 
     /// Creates the prompt that a baseline selected.
     pub(crate) fn from_selected(selected: &Selected<'_>, budget: u64) -> Self {
+        // The question is last. It is no message of the session, but may have the id of one.
+        let session = &selected.items[..selected.items.len().saturating_sub(1)];
         let (documents, messages): (Vec<&Priced>, Vec<&Priced>) =
-            selected.items.iter().partition(|item| item.role.is_none());
+            session.iter().partition(|item| item.role.is_none());
         Self {
             tokens: selected.tokens,
             budget,
@@ -82,5 +84,27 @@ impl SentPrompt {
             overflow: self.overflow,
             cost,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use context_window::Role;
+
+    #[test]
+    fn question_does_not_hide_the_message_with_its_id() {
+        let item = |text: &str| Priced {
+            id: ItemId::from("m0"),
+            role: Some(Role::User),
+            tokens: 3,
+            text: text.to_owned(),
+        };
+        let (message, question) = (item("In the shed."), item("Where is the key?"));
+        let evidence =
+            Evidence { id: message.id.clone(), is_document: false, words: Words::new(&message.text) };
+        let sent = |items| SentPrompt::from_selected(&Selected { items, tokens: 6 }, 10);
+        assert!(sent(vec![&message, &question]).contains(&evidence));
+        assert!(!sent(vec![&question]).contains(&evidence));
     }
 }

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias, TypedDict, TypeVar, final, over
 import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import polars  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
-from typing_extensions import Unpack
+from typing_extensions import NotRequired, Unpack
 
 __version__: str
 
@@ -142,6 +142,56 @@ class SessionInfo(TypedDict):
     tokens: int | None
     updated: str
     archived: bool
+
+# The survival of the needles of one kind and place after a number of compactions.
+class NeedleScore(TypedDict):
+    kind: str
+    place: str
+    compactions: int
+    planted: int
+    survived: int
+    survived_percent: float | None
+
+# The sums of one policy at one budget. None is a figure that was not measured.
+class ScoreRow(TypedDict):
+    set: str
+    policy: str
+    baseline: bool
+    prompt_budget: int
+    sessions: int
+    questions: int
+    questions_whole: int
+    whole_percent: float | None
+    whole_low_percent: float | None
+    whole_high_percent: float | None
+    evidence_percent: float | None
+    evidence_items: int
+    evidence_found: int
+    prompts: int
+    estimated_tokens_total: int
+    budget_used_percent: float | None
+    overflows: int
+    turns: int
+    prefix_kept_percent: float | None
+    cache_hit_percent: float | None
+    input_cost_billionths: int | None
+    compactions: int
+    needles: NotRequired[list[NeedleScore]]
+
+# The result of one question for one policy at one budget.
+class QuestionScore(TypedDict):
+    session: str
+    question: int
+    kind: str | None
+    policy: str
+    baseline: bool
+    prompt_budget: int
+    evidence_items: int
+    evidence_found: int
+    missing: list[str]
+    estimated_tokens_total: int
+    overflow: int
+    input_cost_billionths: int | None
 
 class ContextWindowError(Exception): ...
 class CompactionError(ContextWindowError): ...
@@ -497,4 +547,46 @@ def plan_batch(batch: ArrowStream, **options: Unpack[BatchOptions]) -> Frame: ..
 def replay_batch(batch: Batch, **options: Unpack[BatchOptions]) -> Batch: ...
 @overload
 def replay_batch(batch: ArrowStream, **options: Unpack[BatchOptions]) -> Frame: ...
+
+@final
+class Scores:
+    @property
+    def rows(self) -> list[ScoreRow]: ...
+    @property
+    def questions(self) -> list[QuestionScore]: ...
+    def to_json(self) -> str: ...
+    def to_csv(self) -> str: ...
+    def to_frame(self) -> Frame: ...
+    def questions_to_frame(self) -> Frame: ...
+    def results(self) -> list[str]: ...
+    @staticmethod
+    def from_results(results: Iterable[object], *, name: str = "sessions") -> Scores: ...
+    def __len__(self) -> int: ...
+
+Baseline: TypeAlias = Literal["newest", "langchain", "bm25", "best-score", "oracle"]
+
+# A name, options, or a pair of both.
+PolicyInput: TypeAlias = ConfigInput | tuple[str, ConfigInput]
+
+# `threads` is one for each core by default for `evaluate`, and 1 for `evaluate_batch`.
+class EvaluationOptions(TypedDict, total=False):
+    budgets: Iterable[int]
+    policies: Iterable[PolicyInput]
+    baselines: Iterable[Baseline]
+    every: int
+    needles: int | None
+    model: str | None
+    tokenizer: str | PathLike[str] | None
+    models: str | PathLike[str] | None
+    day: str | None
+    hour_cache: bool
+    threads: int | None
+
+def evaluate(
+    sessions: Iterable[str | Mapping[str, object]], *, name: str = "sessions", **options: Unpack[EvaluationOptions]
+) -> Scores: ...
+@overload
+def evaluate_batch(batch: Batch, **options: Unpack[EvaluationOptions]) -> Batch: ...
+@overload
+def evaluate_batch(batch: ArrowStream, **options: Unpack[EvaluationOptions]) -> Frame: ...
 def _run_tool(arguments: list[str]) -> int: ...

@@ -25,9 +25,6 @@ use std::{
     thread,
 };
 
-/// The number of earlier turns that a policy with `+bm25` gets as documents.
-const RETRIEVED_TURNS: usize = 80;
-
 pub(crate) fn run(args: &Eval, screen: &Screen) -> Result<ExitCode> {
     let read = args.files.iter().cloned().chain(args.models.file()).chain(policy_files(args));
     let mut outputs = Outputs::for_inputs(read);
@@ -84,7 +81,7 @@ fn policy(name: &str) -> Result<Policy> {
             )
         })?
     };
-    Ok(if retrieves { policy.with_retrieved_turns(RETRIEVED_TURNS) } else { policy })
+    Ok(if retrieves { policy.with_retrieved_turns(Policy::RETRIEVED_TURNS) } else { policy })
 }
 
 /// Checks if the name of a policy is the path of a file.
