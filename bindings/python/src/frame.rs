@@ -125,8 +125,8 @@ pub(crate) fn _frame(table: pyo3_arrow::PyTable) -> Frame {
     Frame::from_batches(batches, schema)
 }
 
-/// A record batch that pyarrow reads. The class of `pyo3_arrow` would do the same, but brings every conversion
-/// of every type, which makes the module larger.
+/// A record batch that pyarrow reads. The class of `pyo3_arrow` would do the same, but brings every
+/// conversion of every type, which makes the module larger.
 #[pyclass(frozen, module = "context_window._core")]
 struct Batch(RecordBatch);
 

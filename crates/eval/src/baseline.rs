@@ -78,11 +78,13 @@ pub(crate) struct Selected<'a> {
 
 impl Baseline {
     pub(crate) fn select<'a>(self, candidates: &Candidates<'a>) -> Selected<'a> {
+        // Only those at the start: a later system message is part of the conversation and can be dropped.
         let is_system = |item: &&Priced| item.role == Some(Role::System);
         let start = candidates.messages.iter().take_while(is_system).count();
         let (system, turns) = candidates.messages.split_at(if self == Self::Oracle { 0 } else { start });
         let system = if self == Self::Oracle { &[] } else { system };
         let required = system.iter().chain([candidates.question]).map(|item| item.tokens).sum::<u64>();
+        // A budget that is too small for the required items leaves no room, and the prompt overflows.
         let mut room = Room { left: candidates.budget.saturating_sub(candidates.overhead + required) };
         let (documents, mut chosen): (Vec<&Priced>, Vec<&Priced>) = match self {
             Self::Newest | Self::LangChain => (Vec::new(), room.newest(turns)),
@@ -90,6 +92,7 @@ impl Baseline {
                 let documents = candidates.documents.iter().take_while(|item| room.takes(item)).collect();
                 (documents, room.newest(turns))
             }
+            // An item that does not fit is passed over, because a smaller one may fit.
             Self::Bm25 => {
                 let all: Vec<&Priced> = turns.iter().chain(candidates.documents).collect();
                 let ranking = Ranking::new(all.iter().map(|item| item.text.as_str()));
@@ -104,6 +107,7 @@ impl Baseline {
                 fitting.partition(|item| item.role.is_none())
             }
         };
+        // The trimmed list may begin with a reply or a tool result, which providers refuse.
         if self == Self::LangChain {
             let first = chosen.iter().position(|item| item.role == Some(Role::User)).unwrap_or(chosen.len());
             chosen.drain(..first);

@@ -64,7 +64,9 @@ impl EvalCase {
         let wire: WireCase = serde_json::from_str(json)
             .map_err(|error| Error::input(format!("session `{id}`"), error.to_string()))?;
         let mut case = Self { id: wire.id.unwrap_or(id), session, questions: Vec::new() };
+        // The anchor belongs to the prompt of another application, with another policy.
         case.session.previous = None;
+        // Listed questions come first: a session may have a query of its own besides.
         let listed = wire.questions.or(wire.qa);
         match (listed, wire.query) {
             (Some(listed), _) => {
@@ -111,6 +113,7 @@ impl EvalCase {
             return Err(Error::input(place("text"), "is empty; expected a question"));
         }
         let messages = self.session.log.messages().len();
+        // LongMemEval has the date of a question here. All of its sessions are before that date.
         let asked = wire.after.as_deref().and_then(|id| self.session.log.position_of_message(id));
         let mut evidence = Vec::new();
         for (nth, id) in wire.evidence.unwrap_or_default().into_iter().enumerate() {

@@ -4,7 +4,7 @@ use crate::{
     baseline::{Baseline, Candidates, Selected},
     case::EvalCase,
     error::Error,
-    lived::{Application, Lived},
+    lived::{Application, Lived, free_id},
     needles::Needles,
     policy::{Policy, Rule},
     priced::{PriceList, Priced, Pricer, joined},
@@ -105,6 +105,7 @@ impl Evaluation {
     ///
     /// Returns `ErrorKind::Plan` if a prompt cannot be planned, or if the options of a policy are invalid.
     pub fn evaluate(&self, case: &EvalCase) -> Result<CaseResult, Error> {
+        // Baselines share the prices of single messages, which do not depend on policy or budget.
         let has_baselines = self.policies.iter().any(Policy::is_baseline);
         let prices = has_baselines.then(|| CasePrices::new(self, case)).transpose()?;
         let mut cells = Vec::new();
@@ -151,16 +152,20 @@ impl Evaluation {
         };
         let asker = Asker { application: &application, case, retrieved_turns };
         let (mut cell, mut lived) = (CellResult::empty(), Lived::default());
+        // A session may begin with a question, before its first message.
         asker.ask_questions_at(0, &lived, &mut cell)?;
         for entry in session.log.entries() {
             match entry {
                 Entry::Event(event) => lived.record(event),
                 Entry::Message(message) => {
                     lived.push(message, &application)?;
+                    // Asked now, because the log is append-only: later messages could not be taken away
+                    // again.
                     asker.ask_questions_at(lived.log.messages().len(), &lived, &mut cell)?;
                 }
             }
         }
+        // Questions were asked in the order of their places. Results have the order of the session.
         cell.questions.sort_by_key(|result| result.question);
         cell.turns.add(&lived.sums);
         if let Some(needles) = self.needles {
@@ -185,6 +190,7 @@ impl Evaluation {
             let sent = SentPrompt::from_selected(&baseline.select(&candidates), budget);
             cell.questions.push(sent.result(at, question, self.cost(sent.tokens(), 0)));
         }
+        // The evidence of a question is unknown before it is asked, so the oracle has no turns.
         if baseline != Baseline::Oracle {
             cell.turns = self.baseline_turns(baseline, budget, case, prices);
         }
@@ -212,11 +218,14 @@ impl Evaluation {
         let replies = messages.filter(|(_, message)| message.role() == Role::Assistant);
         let mut last: Vec<&Priced> = Vec::new();
         for (before, _) in replies.skip(self.every - 1).step_by(self.every) {
+            // The newest message is required, as the live question is for the planner. In an agent's turn
+            // it is a tool result.
             let Some((question, messages)) = prices.list.messages[..before].split_last() else { continue };
             let overhead = prices.list.overhead;
             let candidates =
                 Candidates { messages, question, documents: &[], evidence: Vec::new(), budget, overhead };
             let Selected { items, tokens } = baseline.select(&candidates);
+            // A provider's cache serves a prompt up to the first difference.
             let same = last.iter().zip(&items).take_while(|(old, new)| old.id == new.id);
             let kept: u64 = same.map(|(_, new)| new.tokens).sum();
             let is_first = last.is_empty();
@@ -252,6 +261,7 @@ impl Prices {
 
 /// Returns the limits of an application with this prompt budget.
 fn limits(budget: u64) -> RequestLimits {
+    // Limits, not a bare budget: compactions are due by the size of the context window.
     let reply = (budget / 4).max(1);
     let mut limits = RequestLimits::new().with_model_context_len(budget.saturating_add(reply));
     limits.max_completion_tokens = Some(reply);
@@ -290,9 +300,10 @@ impl Asker<'_> {
     }
 
     fn ask(&self, at: usize, question: &Question, log: &Conversation) -> Result<QuestionResult, Error> {
+        // A question changes nothing for the next one.
         let mut log = log.clone();
         if !question.is_in_session {
-            log.push(Message::user(question.text.clone()));
+            log.push(Message::user(question.text.clone()).with_id(free_id(&log, "question")));
         }
         let mut documents = self.case.session().rag.clone();
         documents.extend(self.retrieved(question, &log));
@@ -326,6 +337,7 @@ impl Asker<'_> {
         let texts: Vec<String> = earlier.iter().map(joined).collect();
         let best = Ranking::new(texts.iter().map(String::as_str)).best(&question.text);
         let document = |(at, score): (usize, u64)| {
+            // A score of a document is a float. 32 bits of the whole number are exact in it.
             let score = u32::try_from(score >> 8).unwrap_or(u32::MAX);
             let id = log.message_id(u32::try_from(at).unwrap_or(u32::MAX));
             RagItem::new(id, f64::from(score), texts[at].clone())
@@ -348,9 +360,11 @@ impl CasePrices {
         let mut questions = Vec::new();
         for question in case.questions() {
             let log = Conversation::from([Message::user(question.text.clone())]);
+            // Alone in a conversation, because the tokens of a message do not depend on its neighbours.
             questions.extend(pricer.messages(&log)?.messages);
         }
         let mut ranked = session.rag.clone();
+        // Stable, so that documents of equal scores keep the retriever's order.
         ranked.sort_by(|a, b| b.score().total_cmp(&a.score()));
         Ok(Self { list: pricer.messages(&session.log)?, questions, documents: pricer.documents(&ranked)? })
     }

@@ -38,17 +38,19 @@
 //!     NeedleResult, NeedleScore, Needles, Question, QuestionResult, ScoreRow, Scores, Share, TurnSums,
 //! };
 //!
-//! let error: Error = EvalCase::from_json(r#"{"messages": [{"role": "user", "content": "Hi"}]}"#).unwrap_err();
+//! let without_questions = r#"{"messages": [{"role": "user", "content": "Hi"}]}"#;
+//! let error: Error = EvalCase::from_json(without_questions).unwrap_err();
 //! assert_eq!(error.kind(), ErrorKind::Input); // no questions
 //!
 //! # fn main() -> Result<(), Error> {
 //! let turns = (0..40).map(|at| {
 //!     let role = if at % 2 == 0 { "user" } else { "assistant" };
-//!     format!(r#"{{"id": "m{at}", "role": "{role}", "content": "The price of house {at} is {at} million."}}"#)
+//!     format!(r#"{{"id": "m{at}", "role": "{role}", "content": "House {at} costs {at} million dollars."}}"#)
 //! });
 //! let question = r#"{"text": "What does house 3 cost?", "evidence": ["m3"], "after": "m20"}"#;
 //! let messages = turns.collect::<Vec<_>>().join(",");
-//! let case = EvalCase::from_json(&format!(r#"{{"messages": [{messages}], "questions": [{question}]}}"#))?;
+//! let json = format!(r#"{{"messages": [{messages}], "questions": [{question}]}}"#);
+//! let case = EvalCase::from_json(&json)?;
 //! let question: &Question = &case.questions()[0];
 //! assert_eq!(question.messages_before, 21);
 //!

@@ -2,8 +2,8 @@
 
 use crate::{error::Error, result::TurnSums};
 use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, Role, Tool,
-    conversation::Event, usage::CostTerms,
+    ContextPlan, ContextWindowManager, Conversation, ItemId, Message, Model, PlanRequest, RequestLimits,
+    Role, Tool, conversation::Event, usage::CostTerms,
 };
 
 /// A planner in an application: its limits and tools, and the number of prompts from one that is planned to
@@ -47,6 +47,7 @@ impl Lived {
 
     /// Adds a message of the recorded session. Before a reply, plans its prompt if its turn has come.
     pub(crate) fn push(&mut self, message: &Message, application: &Application<'_>) -> Result<(), Error> {
+        // A conversation that begins with a reply has no prompt before it.
         if message.role() != Role::Assistant || self.log.messages().is_empty() {
             self.log.push(message.clone());
             return Ok(());
@@ -58,6 +59,8 @@ impl Lived {
         }
         let plan = application.plan(&self.log)?;
         self.sums.add(&application.sums(&plan));
+        // The recorded reply is committed in place of a model's, so the window continues as in the
+        // application.
         self.log.push_reply(&plan, message.clone(), None);
         self.sums.compactions += u64::from(application.compact_if_due(&mut self.log)?);
         Ok(())
@@ -109,8 +112,21 @@ impl Application<'_> {
     /// Treats a compaction that would free nothing as none.
     fn is_compacted(compacted: Result<bool, context_window::Error>) -> Result<bool, Error> {
         match compacted {
+            // The application would go on with the whole conversation.
             Err(error) if error.kind().is_compaction() => Ok(false),
             compacted => compacted.map_err(|error| Error::plan("a compaction", error)),
         }
     }
+}
+
+/// Returns an id that no message or note of a conversation has. The default id of a message is its position,
+/// which a recorded message may have as its own id.
+pub(crate) fn free_id(log: &Conversation, name: &str) -> ItemId {
+    let is_taken =
+        |id: &str| log.position_of_message(id).is_some() || log.notes().any(|note| note.id().as_str() == id);
+    let mut id = name.to_owned();
+    while is_taken(&id) {
+        id.push('+');
+    }
+    id.into()
 }

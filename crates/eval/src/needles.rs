@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    lived::{Application, Lived},
+    lived::{Application, Lived, free_id},
     needle::{NeedleKind, NeedlePlace},
     result::NeedleResult,
 };
@@ -61,28 +61,34 @@ impl Needles {
         let system = messages.iter().take_while(|message| message.role() == Role::System).count();
         let turns = &messages[system..];
         let part = turns.len() / (compactions + 1);
+        // A compaction of a shorter part would have nothing to archive.
         if part < PART {
             return Ok(Vec::new());
         }
         let needles = self.needles();
         let mut lived = Lived::default();
+        // Compactions are made at fixed places here, so that each needle passes the same number of them.
         let quiet = Application { every: 0, ..*application };
         let add = |lived: &mut Lived, messages: &[Message]| {
             messages.iter().try_for_each(|message| lived.push(&message.clone(), &quiet))
         };
         let plant = |lived: &mut Lived, place| {
             let planted = needles.iter().filter(|needle| needle.place == place);
-            planted.map(|needle| &needle.turn).try_for_each(|turn| add(lived, turn))
+            planted.flat_map(|needle| &needle.turn).for_each(|message| {
+                let id = free_id(&lived.log, "needle");
+                lived.log.push(message.clone().with_id(id));
+            });
         };
         add(&mut lived, &messages[..system])?;
+        // Parts end before user messages: a compaction archives whole turns.
         let mut ends = (1..=compactions).map(|nth| turn_start(turns, nth * part));
         let first = ends.next().unwrap_or(turns.len());
         let middle = turn_start(&turns[..first], first / 2);
-        plant(&mut lived, NeedlePlace::First)?;
+        plant(&mut lived, NeedlePlace::First);
         add(&mut lived, &turns[..middle])?;
-        plant(&mut lived, NeedlePlace::Middle)?;
+        plant(&mut lived, NeedlePlace::Middle);
         add(&mut lived, &turns[middle..first])?;
-        plant(&mut lived, NeedlePlace::Last)?;
+        plant(&mut lived, NeedlePlace::Last);
         let mut begin = first;
         let mut made = usize::from(application.compact_now(&mut lived.log)?);
         for end in ends {
@@ -91,12 +97,15 @@ impl Needles {
             begin = end;
         }
         add(&mut lived, &turns[begin..])?;
+        // Needles that passed fewer compactions would count as survivors of all of them.
         if made < compactions {
             return Ok(Vec::new());
         }
-        lived.log.push(Message::user("Please go on."));
+        let id = free_id(&lived.log, "question");
+        lived.log.push(Message::user("Please go on.").with_id(id));
         let plan = application.manager.build_plan(&application.request(&lived.log));
         let plan = plan.map_err(|error| Error::plan("the prompt with needles", error))?;
+        // Word by word: a paraphrase of a number or of an order is a loss.
         let survives = |sentence: &str| {
             plan.messages().iter().flat_map(Message::texts).any(|text| text.contains(sentence))
         };
@@ -114,6 +123,7 @@ impl Needles {
     /// Makes one needle of each kind for each place.
     fn needles(self) -> Vec<Needle> {
         let mut codes = Codes(self.seed);
+        // Each needle has a code of its own. The same code at two places would hide a loss.
         let all = NeedlePlace::ALL.into_iter().flat_map(|place| NeedleKind::ALL.map(|kind| (place, kind)));
         all.map(|(place, kind)| Needle::new(kind, place, &codes.next_code())).collect()
     }

@@ -25,6 +25,7 @@ pub fn evaluate_all<T: Send, R: Send, E: Send>(
     let finished = Mutex::new(Finished { next: 0, results: BTreeMap::new(), done: &mut done, failed: None });
     let work = || {
         loop {
+            // The lock covers only the reading of the next session, not its evaluation.
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((at, session)) = next else { return };
             let result = session.and_then(&evaluate);

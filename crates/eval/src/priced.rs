@@ -32,6 +32,7 @@ pub(crate) struct PriceList {
 impl Pricer {
     pub(crate) fn new(model: Model, counter: TokenCounter) -> Result<Self, Error> {
         let mut config = Config::default();
+        // A notice about a due compaction would only take time.
         config.compaction.enabled = false;
         let manager = ContextWindowManager::new(model, counter, config);
         manager.map(Self).map_err(|error| Error::plan("the baselines", error))
@@ -45,9 +46,11 @@ impl Pricer {
             plan.included.iter().map(|row| (&row.id, row.token_estimate.tokens)).collect();
         let priced = log.messages().iter().zip(0..).map(|(message, position)| {
             let id = log.message_id(position);
+            // A message without content is not sent and takes no tokens.
             let tokens = tokens.get(&id).copied().unwrap_or_default();
             Priced { tokens, role: Some(message.role()), text: joined(message), id }
         });
+        // A join of two texts can save a token, so a line may be negative.
         let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
         Ok(PriceList { messages: priced.collect(), overhead: overhead.try_into().unwrap_or_default() })
     }
@@ -57,6 +60,7 @@ impl Pricer {
         if documents.is_empty() {
             return Ok(Vec::new());
         }
+        // Documents belong to a question, and without one no document is sent.
         let log = Conversation::from([Message::user("?")]);
         let limits = RequestLimits::prompt_budget(UNLIMITED);
         let request = PlanRequest::new(&log).with_rag(documents.iter().cloned()).with_limits(limits);

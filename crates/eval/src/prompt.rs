@@ -73,6 +73,7 @@ impl SentPrompt {
 
     /// Looks for the evidence of a question.
     pub(crate) fn result(&self, at: usize, question: &Question, cost: Option<u64>) -> QuestionResult {
+        // In the order of the case, so that results can be compared line by line.
         let missing = question.evidence.iter().filter(|evidence| !self.contains(evidence));
         QuestionResult {
             question: at,

@@ -22,6 +22,7 @@ impl Ranking {
             ranking.lengths.push(words.iter().count());
             for word in words.iter() {
                 let postings = ranking.postings.entry(word.to_owned()).or_default();
+                // Texts are added in order, so only the last entry can be of the same text.
                 match postings.last_mut() {
                     Some((last, count)) if *last == at => *count += 1,
                     _ => postings.push((at, 1)),
@@ -49,6 +50,7 @@ impl Ranking {
         }
         let mut best: Vec<(usize, u64)> =
             scores.into_iter().enumerate().filter(|(_, score)| *score > 0).collect();
+        // The position breaks ties: no hash order and no float takes part.
         best.sort_by_key(|(at, score)| (std::cmp::Reverse(*score), *at));
         best
     }

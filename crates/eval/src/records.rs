@@ -47,6 +47,7 @@ impl Scores {
     pub fn to_csv(&self) -> String {
         let mut text = COLUMNS.join(",") + "\n";
         for row in self.rows() {
+            // Null and an empty text are both empty cells. No column can have both.
             let cells = values(row).map(|value| match value {
                 Value::Null => String::new(),
                 Value::String(text) => quoted(&text),

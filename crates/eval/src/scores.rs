@@ -74,6 +74,7 @@ impl Scores {
     /// Adds the results of one session of a set.
     pub fn add(&mut self, set: &str, result: &CaseResult) {
         for cell in &result.cells {
+            // Linear, because an evaluation has a few dozen rows.
             let is_row =
                 |row: &ScoreRow| row.set == set && row.policy == cell.policy && row.budget == cell.budget;
             let at = self.rows.iter().position(is_row).unwrap_or_else(|| {
@@ -128,6 +129,7 @@ impl ScoreRow {
             self.overflows += u64::from(result.overflow > 0);
             self.question_cost = sum(self.question_cost, result.cost);
             let missing = result.missing.len() as u64;
+            // A question without evidence has no share: the answer is not in the session.
             if let Some(share) = ((result.evidence - missing) * 1_000_000).checked_div(result.evidence) {
                 self.questions += 1;
                 self.questions_whole += u64::from(missing == 0);
@@ -195,6 +197,7 @@ impl ScoreRow {
     /// Returns a metric in per mille, or `None` if nothing was measured.
     #[must_use]
     pub fn per_mille(&self, metric: Metric) -> Option<u64> {
+        // Sums of tokens, not means of shares: a long prompt costs more than a short one.
         let turns = &self.turns;
         let share = match metric {
             Metric::Whole => self.whole(),

@@ -76,6 +76,7 @@ impl SentWords {
 
     /// Checks if a text of at least 8 words, or a near-duplicate of it, is in the prompt.
     pub(crate) fn contains(&self, text: &Words) -> bool {
+        // A set, so that a text that repeats a phrase does not weigh it twice.
         let all: BTreeSet<u64> = text.shingles().collect();
         let found = all.intersection(&self.0).count();
         text.0.len() >= FEWEST && found * 100 >= all.len() * NEAR

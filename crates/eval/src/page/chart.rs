@@ -73,6 +73,7 @@ impl Chart {
         let (&first, &last) = (values.first()?, values.last().filter(|_| values.len() > 1)?);
         let (left, right, top, bottom) = MARGINS;
         let across = SIZE.0 - left - right;
+        // Budgets double from one to the next, so a logarithmic axis spaces them evenly.
         let x = |value: u64| left + across * log2(value.max(1), first) / log2(last, first).max(1);
         let y = |per_mille: u64| top + (SIZE.1 - top - bottom) * (1_000 - per_mille.min(1_000)) / 1_000;
         let mut marks: Vec<Mark> = Vec::new();

@@ -103,6 +103,7 @@ fn points<'a>(
             Some((x(row)?, share, title))
         })
         .collect();
+    // The cost of a larger budget can be smaller, as after a cache hit.
     points.sort();
     points
 }

@@ -37,7 +37,7 @@ fn three_forms_have_the_same_questions() {
 #[test]
 fn question_is_asked_after_its_message() {
     let question =
-        |after: &str, evidence: &str| json!({"text": "And now?", "evidence": [evidence], "after": after});
+        |after: &str, evidence: &str| json!({"text": "Whereabouts?", "evidence": [evidence], "after": after});
     let questions = [question("m5", "m5"), question("m5", "m7"), question("2024-01-01", "m7")];
     let case = json!({"messages": talk(8), "questions": questions});
     let case = EvalCase::from_json(&case.to_string()).unwrap();
@@ -45,7 +45,8 @@ fn question_is_asked_after_its_message() {
     for cell in evaluation([100_000]).evaluate(&case).unwrap().cells {
         let missing: Vec<_> = cell.questions.iter().map(|result| result.missing.len()).collect();
         match cell.policy.as_str() {
-            // Retrieval finds nothing for a question without a word of the messages. The oracle knows the future.
+            // Retrieval finds nothing for a question without a word of the messages. The oracle knows the
+            // future.
             "bm25" => assert_eq!(missing, [1, 1, 1]),
             "oracle" => assert_eq!(missing, [0, 0, 0]),
             _ => assert_eq!(missing, [0, 1, 0], "{}", cell.policy),
@@ -101,4 +102,19 @@ fn unusable_case_is_an_error_with_its_place() {
             .contains("missing field `text`")
     );
     assert!(error(&json!({"messages": [], "questions": []})).contains("empty session"));
+}
+
+#[test]
+fn default_ids_of_questions_and_needles_do_not_clash_with_recorded_ids() {
+    // The ids of the messages are those that later positions have by default.
+    let mut messages = talk(40);
+    for (message, at) in messages.iter_mut().zip(1..) {
+        message["id"] = json!(if at == 40 { "question".into() } else { format!("m{at}") });
+    }
+    let case =
+        json!({"messages": messages, "questions": [{"text": "Whereabouts?", "evidence": ["question"]}]});
+    let evaluation = evaluation([500]).with_needles(context_window_eval::Needles::from_seed(1));
+    let result = evaluation.evaluate(&EvalCase::from_json(&case.to_string()).unwrap()).unwrap();
+    assert_eq!(result.cells[0].questions[0].missing, [""; 0]);
+    assert!(!result.cells[0].needles.is_empty());
 }

@@ -13,8 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-mod eval;
 mod flags;
+mod eval;
 
 pub(crate) use eval::{Eval, EvalFormat};
 pub(crate) use flags::{

@@ -12,13 +12,14 @@ use crate::{
     progress::Progress,
     stderr,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use context_window::{Config, ContextWindowManager, Model, config::ConfigLayers};
 use context_window_eval::{EvalCase, Evaluation, Needles, Policy, Scores, evaluate_all};
 use context_window_report as report;
 use journal::{Journal, Key};
 use serde_json::value::RawValue;
 use std::{
+    collections::BTreeSet,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -58,12 +59,23 @@ fn evaluation(args: &Eval) -> Result<Evaluation> {
     let manager = ContextWindowManager::configured(model.clone(), Config::default())?;
     let mut policies = args.policies.iter().map(|name| policy(name)).collect::<Result<Vec<_>>>()?;
     policies.extend(args.baselines()?.into_iter().map(Policy::baseline));
+    ensure_unique("--budget", args.budgets.iter().map(|budget| report::grouped(*budget)))?;
+    ensure_unique("--policy and --baseline", policies.iter().map(|policy| policy.name().to_owned()))?;
     let evaluation = Evaluation::new(model, manager.counter().clone())
         .with_budgets(args.budgets.iter().copied())
         .with_policies(policies)
         .with_every(args.every)
         .with_costs(args.costs.terms());
     Ok(if args.needles { evaluation.with_needles(Needles::from_seed(args.seed)) } else { evaluation })
+}
+
+/// Checks that no value occurs twice. Their results would be added into one row.
+fn ensure_unique(flag: &str, values: impl Iterator<Item = String>) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for value in values {
+        ensure!(seen.insert(value.clone()), "{flag}: {value} is given twice; expected different ones");
+    }
+    Ok(())
 }
 
 /// Loads a policy: `default`, a preset, or a file of options.

@@ -133,6 +133,8 @@ fn unusable_input_is_an_error() {
     assert!(fails(&["eval", broken.to_str().unwrap()]).contains("not JSON"));
     let error = fails(&["eval", QUESTIONS, "--policy", "bold"]);
     assert!(error.contains("--policy bold: no such file or preset; expected default, agent,"), "{error}");
+    assert!(fails(&["eval", QUESTIONS, "--policy", "rag,chat,rag"]).contains("rag is given twice"));
+    assert!(fails(&["eval", QUESTIONS, "--budget", "2000,2k"]).contains("2,000 is given twice"));
     let error = fails(&["eval", QUESTIONS, "--baseline", "worst"]);
     assert!(error.contains("no baseline `worst`; expected one of newest, langchain, bm25"), "{error}");
 }
