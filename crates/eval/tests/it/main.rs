@@ -1,4 +1,5 @@
 //! Tests of the evaluation.
+#![allow(clippy::pedantic, clippy::unwrap_used, unreachable_pub, reason = "tests")]
 
 mod cases;
 mod data;
