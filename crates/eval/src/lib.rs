@@ -17,14 +17,14 @@
 //!     "questions": [{"text": "Where is the spare key?", "evidence": ["a"]}]
 //! }"#)?;
 //! let evaluation = Evaluation::new(Model::custom("m"), TokenCounter::chars_per_4())
-//!     .with_budgets([30, 60])
+//!     .with_budgets([40, 100])
 //!     .with_policies([Policy::preset("chat")?, Policy::baseline(Baseline::Oracle)]);
 //! let mut scores = Scores::default();
 //! scores.add("keys", &evaluation.evaluate(&case)?);
 //! let [small, large, oracle, _] = &scores.rows()[..] else { unreachable!() };
-//! assert_eq!((small.policy.as_str(), small.budget, small.questions_whole), ("chat", 30, 0));
-//! assert_eq!((large.policy.as_str(), large.budget, large.questions_whole), ("chat", 60, 1));
-//! assert_eq!((oracle.policy.as_str(), oracle.budget, oracle.questions_whole), ("oracle", 30, 1));
+//! assert_eq!((small.policy.as_str(), small.budget, small.questions_whole), ("chat", 40, 0));
+//! assert_eq!((large.policy.as_str(), large.budget, large.questions_whole), ("chat", 100, 1));
+//! assert_eq!((oracle.policy.as_str(), oracle.budget, oracle.questions_whole), ("oracle", 40, 1));
 //! # Ok(())
 //! # }
 //! ```
