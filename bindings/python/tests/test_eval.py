@@ -217,6 +217,8 @@ def test_results_can_be_kept_and_added_up(scores: Scores) -> None:
         Scores.from_results([texts[0], None])
     with pytest.raises(InputError, match=r"results\[0\]: missing field"):
         Scores.from_results(["{}"])
+    with pytest.raises(InputError, match="results: expected a list, not str"):
+        Scores.from_results(texts[0])
 
 
 def test_needles() -> None:
