@@ -444,7 +444,7 @@ impl Shape {
 
 /// Returns the options as TOML.
 fn options(config: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
-    Ok(config.map(config_text).transpose()?.map(|(_, text)| text))
+    Ok(config.map(|given| config_text(given, "config")).transpose()?.map(|(_, text)| text))
 }
 
 /// Plans the next prompt of each session in a record batch, one session per row.

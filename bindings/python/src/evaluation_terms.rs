@@ -4,7 +4,7 @@ use crate::{
     argument::{list, string, type_name},
     batch::Threads,
     error::{input, raised, raised_at},
-    planner::{config_text, file_text, registered},
+    planner::{config_text, file_text, is_toml, registered},
     work::interruptible,
 };
 use context_window::{
@@ -18,7 +18,10 @@ use pyo3::{
     prelude::*,
     types::{PyBool, PyDict, PyDictMethods, PyString, PyTuple},
 };
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 /// The names of the keyword arguments of an evaluation.
 const NAMES: &str = "budgets, policies, baselines, every, needles, model, tokenizer, models, day, \
@@ -176,15 +179,23 @@ fn policy(place: &str, given: &Bound<'_, PyAny>) -> PyResult<Policy> {
         let (name, options) = pair.extract::<(String, Bound<'_, PyAny>)>().map_err(|_| {
             input(format!("{place}: expected a pair of a name and options, as in (\"name\", {{...}})"))
         })?;
-        return configured(&name, config_text(&options)?);
+        return configured(&name, config_text(&options, place)?);
     }
     if given.is_instance_of::<PyDict>() {
-        return configured("config", config_text(given)?);
+        return configured("config", config_text(given, place)?);
     }
-    let name: String =
-        if given.is_instance_of::<PyString>() { given.extract() } else { given.str()?.extract() }?;
+    let is_string = given.is_instance_of::<PyString>();
+    let name = if is_string {
+        given.extract()?
+    } else {
+        let path: PathBuf = given.extract().map_err(|_| {
+            input(format!("{place}: expected a name, options, or a pair of both, not {}", type_name(given)))
+        })?;
+        path.to_string_lossy().into_owned()
+    };
     let (base, retrieves) = without_suffix(&name);
-    if base == "default" || Config::presets().any(|preset| preset == base) {
+    // A path object is never the name of a preset.
+    if is_string && (base == "default" || Config::presets().any(|preset| preset == base)) {
         return Policy::preset(base)
             .map(|policy| retrieving(policy, retrieves))
             .map_err(|error| raised_at(place, &error));
@@ -194,7 +205,7 @@ fn policy(place: &str, given: &Bound<'_, PyAny>) -> PyResult<Policy> {
         let options = file_text(PyString::new(given.py(), base).as_any())?;
         return configured(&stem, options).map(|policy| retrieving(policy, retrieves));
     }
-    if base.contains(['=', '[', '\n']) {
+    if is_toml(base) {
         return configured("config", (place.to_owned(), name));
     }
     let presets = Config::presets().collect::<Vec<_>>().join(", ");
