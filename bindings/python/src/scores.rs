@@ -15,7 +15,7 @@ use context_window_eval as eval;
 use eval::{CaseResult, CellResult, QuestionResult};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 /// The shares of evidence in the prompts of each policy at each budget, from `evaluate`.
 ///
@@ -132,8 +132,20 @@ fn given_result(place: &str, given: &Bound<'_, PyAny>) -> PyResult<CaseResult> {
 
 /// Reads the result of a session from JSON.
 fn case_result(place: &str, json: &str) -> PyResult<CaseResult> {
-    let fault = |error| input(format!("{place}: {error}; expected a JSON string of `results`"));
-    serde_json::from_str(json).map_err(fault)
+    let fault = |error: &dyn Display| input(format!("{place}: {error}; expected a JSON string of `results`"));
+    let result: CaseResult = serde_json::from_str(json).map_err(|error| fault(&error))?;
+    let mut questions = result.cells.iter().flat_map(|cell| &cell.questions);
+    // The sums subtract the missing items from all.
+    match questions.find(|question| question.missing.len() as u64 > question.evidence) {
+        Some(question) => {
+            let (missing, all) = (question.missing.len(), question.evidence);
+            Err(fault(&format!(
+                "question {}: {missing} of {all} pieces of evidence missing",
+                question.question
+            )))
+        }
+        None => Ok(result),
+    }
 }
 
 /// Builds a table of rows.

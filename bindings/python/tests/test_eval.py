@@ -219,6 +219,10 @@ def test_results_can_be_kept_and_added_up(scores: Scores) -> None:
         Scores.from_results(["{}"])
     with pytest.raises(InputError, match="results: expected a list, not str"):
         Scores.from_results(texts[0])
+    damaged = json.loads(texts[0])
+    damaged["cells"][0]["questions"][1].update(evidence=1, missing=["u1", "u2"])
+    with pytest.raises(InputError, match=r"results\[1\]: question 1: 2 of 1 pieces of evidence missing"):
+        Scores.from_results([texts[0], json.dumps(damaged)])
 
 
 def test_needles() -> None:
