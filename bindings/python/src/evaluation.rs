@@ -59,7 +59,7 @@ fn evaluated(
 /// `sessions` is an iterable of dicts or JSON strings, such as the lines of a file. Each is a session with
 /// `questions`, a list of dicts: `text`, `evidence` (ids of messages and documents), and as an option `after`
 /// (the id of the message before the question) and `kind`. The key `qa`, and `query` with `passages` that are
-/// `gold`, are read, too.
+/// `gold`, are read, too. A blank string is no session, so that a file may end with an empty line.
 ///
 /// Keyword arguments:
 ///
