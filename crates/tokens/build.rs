@@ -70,12 +70,9 @@ mod classes {
 
 #[cfg(feature = "openai")]
 mod tables {
-    use super::table::Merges;
+    use super::table::{Merges, NONE};
     use std::{collections::HashMap, env, fmt::Debug, fs, path::Path};
     use tiktoken_rs::CoreBPE;
-
-    /// The id of no token.
-    const NONE: u32 = u32::MAX;
 
     pub(super) fn write<E: Debug>(name: &str, encoding: Result<CoreBPE, E>) {
         let encoding = encoding.expect("an encoding that the crate brings");
@@ -110,15 +107,17 @@ mod tables {
         assert!(bytes.iter().all(|token| token.len() == 1), "the bytes come first");
         let ids: HashMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, id)| (*token, id)).collect();
         let splits: Vec<[u32; 2]> = longer.iter().map(|token| split(token, &ids)).collect();
-        assert!(splits.iter().all(|split| split[0] != NONE), "merging a token's bytes makes the token");
+        // This excludes `NONE`, too.
+        let is_earlier = |(split, id): (&[u32; 2], u32)| split.iter().all(|part| *part < id);
+        assert!(splits.iter().zip(256..).all(is_earlier), "a token is merged from two earlier ones");
         let planes = (0..2).flat_map(|part| (0..3).map(move |byte| (part, byte)));
         let pairs =
             planes.flat_map(|(part, byte)| splits.iter().map(move |split| split[part].to_le_bytes()[byte]));
         bytes.concat().into_iter().chain(pairs).collect()
     }
 
-    /// Returns the two tokens that the last merge joins into this token. Returns `[NONE, NONE]` for one byte,
-    /// or if merging its bytes gives other tokens.
+    /// Returns the two tokens that the last merge joins into this token. Returns `[NONE, NONE]` if merging its
+    /// bytes gives other tokens.
     fn split(token: &[u8], ids: &HashMap<&[u8], u32>) -> [u32; 2] {
         let mut borders: Vec<usize> = (0..=token.len()).collect();
         while borders.len() > 3 {

@@ -2,6 +2,7 @@
 //! over columns.
 
 use crate::{
+    argument::type_name,
     error::{input, raised},
     frame::{self, Frame},
     planner::{Planner, config_text},
@@ -419,7 +420,7 @@ pub(crate) fn batches(given: &Bound<'_, PyAny>) -> PyResult<(Vec<RecordBatch>, S
         return Ok((vec![batch.into_inner()], Shape::Batch));
     }
     let fault = |_| {
-        let kind = given.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
+        let kind = type_name(given);
         input(format!("batch: expected a record batch of Arrow or a data frame, not a {kind}"))
     };
     let (batches, schema) = given.extract::<PyTable>().map_err(fault)?.into_inner();
@@ -443,7 +444,7 @@ impl Shape {
 
 /// Returns the options as TOML.
 fn options(config: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
-    Ok(config.map(config_text).transpose()?.map(|(_, text)| text))
+    Ok(config.map(|given| config_text(given, "config")).transpose()?.map(|(_, text)| text))
 }
 
 /// Plans the next prompt of each session in a record batch, one session per row.

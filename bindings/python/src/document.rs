@@ -1,6 +1,6 @@
 //! Retrieved documents.
 
-use crate::{error::input, number::Number};
+use crate::{argument::type_name, error::input, number::Number};
 use context_window::{RagItem, Ttl};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict, types::PyTuple};
 
@@ -56,7 +56,7 @@ pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
         })?
     } else {
         let detail = "expected a Document, a dict with id, score and text, or a tuple (id, score, text)";
-        return Err(input(format!("documents[{at}]: {detail}; found {}", types(given)?)));
+        return Err(input(format!("documents[{at}]: {detail}; found {}", types(given))));
     };
     let Document { id, score, text, source, ttl } = document;
     let mut item = RagItem::new(id, score, text);
@@ -70,11 +70,10 @@ pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
 }
 
 /// Describes the type of a value. For a tuple, names the types of its elements.
-fn types(given: &Bound<'_, PyAny>) -> PyResult<String> {
-    let name = |value: &Bound<'_, PyAny>| Ok(value.get_type().name()?.to_string());
-    let Ok(tuple) = given.cast::<PyTuple>() else { return name(given) };
-    let elements: PyResult<Vec<String>> = tuple.iter().map(|element| name(&element)).collect();
-    Ok(format!("a tuple ({})", elements?.join(", ")))
+fn types(given: &Bound<'_, PyAny>) -> String {
+    let Ok(tuple) = given.cast::<PyTuple>() else { return type_name(given) };
+    let elements: Vec<String> = tuple.iter().map(|element| type_name(&element)).collect();
+    format!("a tuple ({})", elements.join(", "))
 }
 
 fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {

@@ -149,7 +149,7 @@ pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
     }
 }
 
-/// Converts an error of an evaluation to the exception to raise. `place` names the session.
+/// Converts an error of an evaluation to the exception to raise. `place` names the session or the argument.
 pub(crate) fn raised_at(place: &str, error: &context_window_eval::Error) -> PyErr {
     let kind = error.core().map_or(core::ErrorKind::Input, core::Error::kind);
     exception(kind.into(), format!("{place}: {error}"))

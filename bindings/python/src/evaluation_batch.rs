@@ -3,7 +3,7 @@
 use crate::{
     batch::{at, batches, in_parts, sessions},
     error::input,
-    evaluation::Terms,
+    evaluation_terms::Terms,
     work::{Stop, interruptible},
 };
 use arrow_array::{ArrayRef, LargeStringArray, RecordBatch, StringArray};

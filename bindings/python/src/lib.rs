@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 mod error;
 mod number;
+mod argument;
 mod work;
 mod json;
 mod wire;
@@ -26,6 +27,7 @@ mod journal;
 mod store;
 mod batch;
 mod scores;
+mod evaluation_terms;
 mod evaluation;
 mod evaluation_batch;
 mod tool;

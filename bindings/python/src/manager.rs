@@ -61,7 +61,7 @@ impl Manager {
         let made_of = MadeOf {
             model,
             preset,
-            config: config.map(config_text).transpose()?,
+            config: config.map(|given| config_text(given, "config")).transpose()?,
             tokenizer: tokenizer.map(|name| name.str()?.extract()).transpose()?,
             models: models.map(file_text).transpose()?,
             wire_format,

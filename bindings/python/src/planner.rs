@@ -73,23 +73,29 @@ pub(crate) fn registered(model: &str, models: Option<&(String, String)>) -> Resu
     })
 }
 
-/// Returns the name and the text of options as TOML, from a file, a string, or a dict of tables.
-pub(crate) fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+/// Returns the name and the text of options as TOML, from a file, a string, or a dict of tables. Options that
+/// are not in a file have the name `place`.
+pub(crate) fn config_text(given: &Bound<'_, PyAny>, place: &str) -> PyResult<(String, String)> {
     if given.is_instance_of::<PyString>() {
         let text: String = given.extract()?;
-        // Every line of options contains one of these characters, so a string without them is a path.
-        let is_path = !text.is_empty() && !text.contains(['=', '[', '\n', '#']);
-        return if is_path { file_text(given) } else { Ok(("config".into(), text)) };
+        let is_path = !text.is_empty() && !is_toml(&text);
+        return if is_path { file_text(given) } else { Ok((place.into(), text)) };
     }
     if given.is_instance_of::<PyDict>() {
-        let json = json::dumps(given, "config")?;
+        let json = json::dumps(given, place)?;
         let mut tables: serde_json::Value =
             serde_json::from_str(&json).map_err(|error| input(error.to_string()))?;
         unset(&mut tables);
-        let text = toml::to_string(&tables).map_err(|error| input(format!("config: {error}")))?;
-        return Ok(("config".into(), text));
+        let text = toml::to_string(&tables).map_err(|error| input(format!("{place}: {error}")))?;
+        return Ok((place.into(), text));
     }
     file_text(given)
+}
+
+/// Returns true for the text of options, and false for the path of their file.
+pub(crate) fn is_toml(text: &str) -> bool {
+    // Every line of options contains one of these characters.
+    text.contains(['=', '[', '\n', '#'])
 }
 
 /// Removes options that are None, because they count as unset.

@@ -1,7 +1,7 @@
 //! The keyword arguments of a request.
 
 use crate::{
-    document,
+    argument, document,
     error::{input, raised},
     json,
 };
@@ -49,18 +49,14 @@ impl Asked {
             if value.is_none() {
                 continue;
             }
+            let name = name.extract::<String>()?;
             let tokens = || {
                 value
                     .extract::<u64>()
                     .map_err(|_| input(format!("{name}: expected a number of tokens, 0 or more")))
             };
-            let text = || {
-                value.extract::<String>().map_err(|_| {
-                    let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-                    input(format!("{name}: expected a string, not {kind}"))
-                })
-            };
-            match name.extract::<String>()?.as_str() {
+            let text = || argument::string(&value, &name);
+            match name.as_str() {
                 "documents" => {
                     let documents = value.try_iter()?.enumerate();
                     asked.documents =

@@ -1,6 +1,11 @@
 //! The results of an evaluation.
 
-use crate::{error::input, frame::Frame, json};
+use crate::{
+    argument::{self, type_name},
+    error::input,
+    frame::Frame,
+    json,
+};
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
     builder::{ListBuilder, StringBuilder},
@@ -8,9 +13,9 @@ use arrow_array::{
 use arrow_schema::{ArrowError, Field, Schema};
 use context_window_eval as eval;
 use eval::{CaseResult, CellResult, QuestionResult};
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
+use pyo3::prelude::*;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 /// The shares of evidence in the prompts of each policy at each budget, from `evaluate`.
 ///
@@ -115,6 +120,34 @@ fn question_row(session: &str, cell: &CellResult, question: &QuestionResult) -> 
     })
 }
 
+/// Reads an item of the argument `results`.
+fn given_result(place: &str, given: &Bound<'_, PyAny>) -> PyResult<CaseResult> {
+    // The values of pyarrow's columns are not strings themselves.
+    let plain = given.getattr_opt("as_py")?.map(|plain| plain.call0()).transpose()?;
+    let text = plain.as_ref().unwrap_or(given);
+    let expected =
+        |_| input(format!("{place}: expected a JSON string of `results`, not {}", type_name(text)));
+    case_result(place, &text.extract::<String>().map_err(expected)?)
+}
+
+/// Reads the result of a session from JSON.
+fn case_result(place: &str, json: &str) -> PyResult<CaseResult> {
+    let fault = |error: &dyn Display| input(format!("{place}: {error}; expected a JSON string of `results`"));
+    let result: CaseResult = serde_json::from_str(json).map_err(|error| fault(&error))?;
+    let mut questions = result.cells.iter().flat_map(|cell| &cell.questions);
+    // The sums subtract the missing items from all.
+    match questions.find(|question| question.missing.len() as u64 > question.evidence) {
+        Some(question) => {
+            let (missing, all) = (question.missing.len(), question.evidence);
+            Err(fault(&format!(
+                "question {}: {missing} of {all} pieces of evidence missing",
+                question.question
+            )))
+        }
+        None => Ok(result),
+    }
+}
+
 /// Builds a table of rows.
 fn table(columns: &[(&str, Kind)], rows: &[Value]) -> Result<Frame, ArrowError> {
     let built: Vec<ArrayRef> = columns.iter().map(|(name, kind)| column(name, *kind, rows)).collect();
@@ -199,28 +232,7 @@ impl Scores {
     #[staticmethod]
     #[pyo3(signature = (results, *, name="sessions".to_owned()), text_signature = "(results, *, name='sessions')")]
     fn from_results(results: &Bound<'_, PyAny>, name: String) -> PyResult<Self> {
-        if results.is_instance_of::<PyString>() {
-            return Err(PyTypeError::new_err("results: expected a list of JSON strings, not a str"));
-        }
-        let mut read = Vec::new();
-        for (at, text) in results.try_iter()?.enumerate() {
-            let place = format!("results[{at}]");
-            let mut text = text?;
-            // The values of pyarrow's columns are not strings themselves.
-            if let Some(plain) = text.getattr_opt("as_py")? {
-                text = plain.call0()?;
-            }
-            let text: String = text.extract().map_err(|_| {
-                let kind = text.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-                input(format!("{place}: expected a JSON string of `results`, not {kind}"))
-            })?;
-            read.push(
-                serde_json::from_str::<CaseResult>(&text).map_err(|error| {
-                    input(format!("{place}: {error}; expected a JSON string of `results`"))
-                })?,
-            );
-        }
-        Ok(Self::new(name, read))
+        Ok(Self::new(name, argument::list(results, "results", given_result)?))
     }
 
     fn __len__(&self) -> usize {
@@ -241,7 +253,6 @@ impl Scores {
 /// Restores scores from their pickle.
 #[pyfunction]
 pub(crate) fn _scores(name: String, results: Vec<String>) -> PyResult<Scores> {
-    let read = results.iter().map(|text| serde_json::from_str(text));
-    let read: Result<_, _> = read.collect();
-    Ok(Scores::new(name, read.map_err(|error| input(format!("pickle of scores: {error}")))?))
+    let read = results.iter().map(|text| case_result("pickle of scores", text));
+    Ok(Scores::new(name, read.collect::<PyResult<_>>()?))
 }

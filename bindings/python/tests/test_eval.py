@@ -98,7 +98,7 @@ def test_rows_are_the_sums_of_the_questions(scores: Scores) -> None:
     assert repr(scores) == 'Scores("sessions": 12 sessions, 24 rows)'
 
 
-def test_the_policies_differ_as_they_should(scores: Scores) -> None:
+def test_larger_budgets_and_retrieved_turns_keep_more_evidence(scores: Scores) -> None:
     whole = {(row["policy"], row["prompt_budget"]): row["whole_percent"] or 0.0 for row in scores.rows}
     assert whole["oracle", 2_000] == 100.0
     assert whole["default", 200] < whole["default", 600] < whole["default", 2_000]
@@ -181,6 +181,16 @@ def test_equal_to_the_tool(tmp_path: Path) -> None:
     assert all((row["input_cost_billionths"] or 0) > 0 for row in same.rows)
 
 
+def test_day_and_lifetime_of_the_cache_change_the_cost() -> None:
+    def cost(model: str, **terms: Any) -> int:
+        rows = evaluate([talk(0, 100)], model=model, tokenizer="chars/4", baselines=[], every=1, **terms).rows
+        return rows[0]["input_cost_billionths"] or 0
+
+    assert 0 < cost("claude-opus-4-1") < cost("claude-opus-4-1", hour_cache=True)
+    # The price of this model rises on that day.
+    assert 0 < cost("gemini-4-argon", day="2026-11-30") < cost("gemini-4-argon", day="2026-12-01")
+
+
 def test_forms_of_a_policy(tmp_path: Path) -> None:
     path = tmp_path / "few.toml"
     path.write_text(FEW_TOML)
@@ -217,6 +227,12 @@ def test_results_can_be_kept_and_added_up(scores: Scores) -> None:
         Scores.from_results([texts[0], None])
     with pytest.raises(InputError, match=r"results\[0\]: missing field"):
         Scores.from_results(["{}"])
+    with pytest.raises(InputError, match="results: expected a list, not str"):
+        Scores.from_results(texts[0])
+    damaged = json.loads(texts[0])
+    damaged["cells"][0]["questions"][1].update(evidence=1, missing=["u1", "u2"])
+    with pytest.raises(InputError, match=r"results\[1\]: question 1: 2 of 1 pieces of evidence missing"):
+        Scores.from_results([texts[0], json.dumps(damaged)])
 
 
 def test_needles() -> None:
@@ -270,9 +286,11 @@ OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"policies": ["default", {}, {}]}, InputError, "two are named `config`"),
     ({"policies": [("oracle", {})]}, InputError, "two are named `oracle`"),
     ({"policies": [("a", "b", "c")]}, InputError, r"policies\[0\]: expected a pair of a name and options"),
-    ({"policies": [("a", {"rag": {"fil": 1}})]}, ConfigError, "fil"),
-    ({"policies": ["rag.fil = 1"]}, ConfigError, "fil"),
-    ({"policies": [7]}, InputError, r"policies\[0\]: no preset or file `7`"),
+    ({"policies": [{}, ("a", {"rag": {"fil": 1}})]}, ConfigError, r"policies\[1\].*fil"),
+    ({"policies": [{"rag": {"fil": 1}}]}, ConfigError, r"policies\[0\].*fil"),
+    ({"policies": ["rag.fil = 1"]}, ConfigError, r"policies\[0\].*fil"),
+    ({"policies": [Path("agent")]}, InputError, r"policies\[0\]: no preset or file `agent`"),
+    ({"policies": [7]}, InputError, r"policies\[0\]: expected a name, options, or a pair of both, not int"),
     ({"policies": [], "baselines": []}, InputError, "expected at least one"),
     ({"baselines": ["newset"]}, InputError, r"baselines\[0\]: no baseline `newset`; expected one of newest"),
     ({"baselines": [7]}, InputError, r"baselines\[0\]: expected a name, not int"),
@@ -361,7 +379,7 @@ def expected(batch: Any) -> dict[int, tuple[str | None, str | None]]:
     scores = evaluate(whole, **OPTIONS_OF_BATCHES)
     assert done["result"].drop_null().to_pylist() == scores.results()
     assert Scores.from_results(done["result"].drop_null()).to_json() == scores.to_json()
-    assert done["error"][3].as_py().startswith("session is not JSON") or "not JSON" in done["error"][3].as_py()
+    assert "not JSON" in done["error"][3].as_py()
     assert done["error"][7].as_py() == "session is null; expected JSON"
     found = {row["id"]: (row["result"], row["error"]) for row in done.to_pylist()}
     assert all((result is None) == (error is not None) == (at % 4 == 3) for at, (result, error) in found.items())

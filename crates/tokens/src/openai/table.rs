@@ -5,7 +5,7 @@ use super::hash;
 use std::ops::Range;
 
 /// The id that means no token.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// The number of tokens of one byte. They come first.
 const SINGLE: usize = 256;
