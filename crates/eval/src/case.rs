@@ -1,8 +1,8 @@
 //! Sessions with questions, read from JSON.
 
 use crate::{
+    counted::joined,
     error::Error,
-    priced::joined,
     question::{Evidence, Question},
     words::Words,
 };

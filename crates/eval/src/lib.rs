@@ -89,7 +89,7 @@
 mod error;
 mod words;
 mod share;
-mod priced;
+mod counted;
 mod question;
 mod case;
 mod ranking;
@@ -98,7 +98,8 @@ mod policy;
 mod needle;
 mod result;
 mod prompt;
-mod lived;
+mod application;
+mod replay;
 mod needles;
 mod evaluation;
 mod scores;

@@ -1,4 +1,4 @@
-//! The tokens of single messages and documents, by which baselines select.
+//! The token counts of single messages and documents, by which baselines select.
 
 use crate::error::Error;
 use context_window::{
@@ -12,7 +12,7 @@ const UNLIMITED: u64 = 1 << 40;
 
 /// A message or document with its tokens.
 #[derive(Debug, Clone)]
-pub(crate) struct Priced {
+pub(crate) struct Counted {
     pub(crate) id: ItemId,
     /// `None` for a document.
     pub(crate) role: Option<Role>,
@@ -20,16 +20,16 @@ pub(crate) struct Priced {
     pub(crate) text: String,
 }
 
-/// A counter of the tokens of single messages. They are those of the planner's ledger.
-pub(crate) struct Pricer(ContextWindowManager);
+/// A counter of the tokens of single messages and documents. They are those of the planner's ledger.
+pub(crate) struct ItemCounter(ContextWindowManager);
 
-/// Priced messages, and the tokens of every prompt around them.
-pub(crate) struct PriceList {
-    pub(crate) messages: Vec<Priced>,
+/// Counted messages, and the tokens of every prompt around them.
+pub(crate) struct CountedMessages {
+    pub(crate) messages: Vec<Counted>,
     pub(crate) overhead: u64,
 }
 
-impl Pricer {
+impl ItemCounter {
     pub(crate) fn new(model: Model, counter: TokenCounter) -> Result<Self, Error> {
         let mut config = Config::default();
         // A notice about a due compaction would only take time.
@@ -38,25 +38,25 @@ impl Pricer {
         manager.map(Self).map_err(|error| Error::plan("the baselines", error))
     }
 
-    /// Prices the messages of a conversation, in their order.
-    pub(crate) fn messages(&self, log: &Conversation) -> Result<PriceList, Error> {
+    /// Counts the messages of a conversation, in their order.
+    pub(crate) fn messages(&self, log: &Conversation) -> Result<CountedMessages, Error> {
         let request = PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(UNLIMITED));
         let plan = self.0.build_plan(&request).map_err(|error| Error::plan("the messages", error))?;
         let tokens: BTreeMap<&ItemId, u64> =
             plan.included.iter().map(|row| (&row.id, row.token_estimate.tokens)).collect();
-        let priced = log.messages().iter().zip(0..).map(|(message, position)| {
+        let counted = log.messages().iter().zip(0..).map(|(message, position)| {
             let id = log.message_id(position);
             // A message without content is not sent and takes no tokens.
             let tokens = tokens.get(&id).copied().unwrap_or_default();
-            Priced { tokens, role: Some(message.role()), text: joined(message), id }
+            Counted { tokens, role: Some(message.role()), text: joined(message), id }
         });
         // A join of two texts can save a token, so a line may be negative.
         let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
-        Ok(PriceList { messages: priced.collect(), overhead: overhead.try_into().unwrap_or_default() })
+        Ok(CountedMessages { messages: counted.collect(), overhead: overhead.try_into().unwrap_or_default() })
     }
 
-    /// Prices documents, each as the planner sends it, in their order.
-    pub(crate) fn documents(&self, documents: &[RagItem]) -> Result<Vec<Priced>, Error> {
+    /// Counts documents, each as the planner sends it, in their order.
+    pub(crate) fn documents(&self, documents: &[RagItem]) -> Result<Vec<Counted>, Error> {
         if documents.is_empty() {
             return Ok(Vec::new());
         }
@@ -67,12 +67,12 @@ impl Pricer {
         let plan = self.0.build_plan(&request).map_err(|error| Error::plan("the documents", error))?;
         let tokens: BTreeMap<&ItemId, u64> =
             plan.included.iter().map(|row| (&row.id, row.token_estimate.tokens)).collect();
-        let priced = documents.iter().filter_map(|document| {
+        let counted = documents.iter().filter_map(|document| {
             // A second document of the same text is not sent.
             let tokens = *tokens.get(document.id())?;
-            Some(Priced { id: document.id().clone(), role: None, tokens, text: document.text().to_owned() })
+            Some(Counted { id: document.id().clone(), role: None, tokens, text: document.text().to_owned() })
         });
-        Ok(priced.collect())
+        Ok(counted.collect())
     }
 }
 
