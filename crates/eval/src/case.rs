@@ -6,7 +6,10 @@ use crate::{
     question::{Evidence, Question},
     words::Words,
 };
-use context_window::{ItemId, Role};
+use context_window::{
+    Conversation, ItemId, Role,
+    conversation::{Entry, Event},
+};
 use context_window_formats::Session;
 use serde::Deserialize;
 
@@ -64,8 +67,9 @@ impl EvalCase {
         let wire: WireCase = serde_json::from_str(json)
             .map_err(|error| Error::input(format!("session `{id}`"), error.to_string()))?;
         let mut case = Self { id: wire.id.unwrap_or(id), session, questions: Vec::new() };
-        // The anchor belongs to the prompt of another application, with another policy.
+        // Both belong to the prompts of another application, with another policy.
         case.session.previous = None;
+        case.session.log = without_prompts(&case.session.log);
         // Listed questions come first: a session may have a query of its own besides.
         let listed = wire.questions.or(wire.qa);
         match (listed, wire.query) {
@@ -95,7 +99,7 @@ impl EvalCase {
         &self.id
     }
 
-    /// Returns the session.
+    /// Returns the session, without its recorded prompts and compactions.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
@@ -168,6 +172,29 @@ impl EvalCase {
         let document = self.session.rag.iter().find(|document| document.id().as_str() == id)?;
         Some(Evidence::new(id, true, document.text()))
     }
+}
+
+/// Copies a log without the prompts and compactions of the application that recorded it.
+fn without_prompts(log: &Conversation) -> Conversation {
+    let mut copy = Conversation::default();
+    for entry in log.entries() {
+        match entry {
+            Entry::Event(
+                Event::Sent { .. }
+                | Event::SentWith { .. }
+                | Event::PromptSettings { .. }
+                | Event::Compacted(_)
+                | Event::CompactionUndone { .. }
+                | Event::LevelCrossed { .. }
+                | Event::TurnCompleted { .. },
+            ) => {}
+            Entry::Event(event) => copy.record(event.clone()),
+            Entry::Message(message) => {
+                copy.push(message.clone());
+            }
+        }
+    }
+    copy
 }
 
 impl Evidence {

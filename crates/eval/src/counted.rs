@@ -2,8 +2,9 @@
 
 use crate::error::Error;
 use context_window::{
-    Config, ContextWindowManager, Conversation, ItemId, Message, Model, Part, PlanRequest, RagItem,
-    RequestLimits, Role, TokenCounter,
+    Config, ContextWindowManager, Conversation, ItemId, ItemKind, Message, Model, Part, PlanRequest, RagItem,
+    RequestLimits, Role, TokenCounter, Tool,
+    plan::{LedgerLine, Overhead, PlannedItem},
 };
 use std::collections::BTreeMap;
 
@@ -23,10 +24,12 @@ pub(crate) struct Counted {
 /// A counter of the tokens of single messages and documents. They are those of the planner's ledger.
 pub(crate) struct ItemCounter(ContextWindowManager);
 
-/// Counted messages, and the tokens of every prompt around them.
+/// Counted messages, and the tokens that every prompt has besides them.
 pub(crate) struct CountedMessages {
     pub(crate) messages: Vec<Counted>,
     pub(crate) overhead: u64,
+    /// The tokens of the overhead at the beginning of every prompt: tools, system texts and notes.
+    pub(crate) fixed: u64,
 }
 
 impl ItemCounter {
@@ -39,20 +42,32 @@ impl ItemCounter {
     }
 
     /// Counts the messages of a conversation, in their order.
-    pub(crate) fn messages(&self, log: &Conversation) -> Result<CountedMessages, Error> {
-        let request = PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(UNLIMITED));
+    pub(crate) fn messages(&self, log: &Conversation, tools: &[Tool]) -> Result<CountedMessages, Error> {
+        let limits = RequestLimits::prompt_budget(UNLIMITED);
+        let request = PlanRequest::new(log).with_tools(tools).with_limits(limits);
         let plan = self.0.build_plan(&request).map_err(|error| Error::plan("the messages", error))?;
         let tokens: BTreeMap<&ItemId, u64> =
             plan.included.iter().map(|row| (&row.id, row.token_estimate.tokens)).collect();
         let counted = log.messages().iter().zip(0..).map(|(message, position)| {
             let id = log.message_id(position);
-            // A message without content is not sent and takes no tokens.
-            let tokens = tokens.get(&id).copied().unwrap_or_default();
-            Counted { tokens, role: Some(message.role()), text: joined(message), id }
+            // A message that was rewound or has no content is not sent and takes no tokens.
+            let tokens = tokens.get(&id).copied();
+            let text = tokens.map(|_| joined(message)).unwrap_or_default();
+            Counted { tokens: tokens.unwrap_or_default(), role: Some(message.role()), text, id }
         });
+        let is_fixed = |row: &&PlannedItem| {
+            // System messages at the start of the log are among the counted messages.
+            matches!(row.kind, ItemKind::SystemText | ItemKind::Note)
+                && log.position_of_message(row.id.as_str()).is_none()
+        };
+        let texts = plan.included.iter().filter(is_fixed).map(|row| row.token_estimate.tokens).sum::<u64>();
+        let (tools, rest): (Vec<&LedgerLine>, Vec<_>) =
+            plan.overhead.iter().partition(|line| line.what == Overhead::Tools);
         // A join of two texts can save a token, so a line may be negative.
-        let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
-        Ok(CountedMessages { messages: counted.collect(), overhead: overhead.try_into().unwrap_or_default() })
+        let sum = |lines: Vec<&LedgerLine>| lines.iter().map(|line| line.tokens).sum::<i64>();
+        let fixed = texts + u64::try_from(sum(tools)).unwrap_or_default();
+        let overhead = fixed + u64::try_from(sum(rest)).unwrap_or_default();
+        Ok(CountedMessages { messages: counted.collect(), overhead, fixed })
     }
 
     /// Counts documents, each as the planner sends it, in their order.

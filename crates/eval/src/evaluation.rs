@@ -157,7 +157,7 @@ impl Evaluation {
         let (mut cell, mut replay) = (CellResult::empty(), Replay::default());
         for entry in session.log.entries() {
             match entry {
-                Entry::Event(event) => replay.record(event),
+                Entry::Event(event) => replay.log.record(event.clone()),
                 Entry::Message(message) => {
                     // Asked before the next message: the log is append-only, so later messages could not be
                     // taken away again.
@@ -235,15 +235,17 @@ impl Evaluation {
             let Selected { items, tokens } = baseline.select(&candidates);
             // A provider's cache serves a prompt up to the first difference.
             let same = last.iter().zip(&items).take_while(|(old, new)| old.id == new.id);
-            let kept: u64 = same.map(|(_, new)| new.tokens).sum();
+            let same: u64 = same.map(|(_, new)| new.tokens).sum();
             let is_first = last.is_empty();
+            let fixed = if is_first { 0 } else { counted.list.fixed };
+            let kept = fixed + same;
             sums.add(&TurnSums {
                 prompts: 1,
                 tokens,
                 budget,
                 overflows: u64::from(tokens > budget),
                 kept,
-                before: last.iter().map(|item| item.tokens).sum(),
+                before: fixed + last.iter().map(|item| item.tokens).sum::<u64>(),
                 after: if is_first { 0 } else { tokens },
                 cost: self.cost(tokens, kept),
                 compactions: 0,
@@ -369,12 +371,13 @@ impl CountedCase {
         for question in case.questions() {
             let log = Conversation::from([Message::user(question.text.clone())]);
             // Alone in a conversation, because the tokens of a message do not depend on its neighbours.
-            questions.extend(counter.messages(&log)?.messages);
+            questions.extend(counter.messages(&log, &[])?.messages);
         }
         let mut ranked = session.rag.clone();
         // Stable, so that documents of equal scores keep the retriever's order.
         ranked.sort_by(|a, b| b.score().total_cmp(&a.score()));
-        Ok(Self { list: counter.messages(&session.log)?, questions, documents: counter.documents(&ranked)? })
+        let list = counter.messages(&session.log, &session.tools)?;
+        Ok(Self { list, questions, documents: counter.documents(&ranked)? })
     }
 
     /// Returns the evidence of a question, counted.

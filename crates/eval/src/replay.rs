@@ -1,7 +1,7 @@
 //! Sessions that are replayed: every k-th prompt is planned and answered, and due compactions are made.
 
 use crate::{application::Application, error::Error, result::TurnSums};
-use context_window::{Conversation, ItemId, Message, Role, conversation::Event};
+use context_window::{Conversation, ItemId, Message, Role};
 
 /// A replayed session up to a message.
 #[derive(Default)]
@@ -12,24 +12,6 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// Adds an event of the recorded session. Prompts and compactions are those of this application, so
-    /// recorded ones are left out.
-    pub(crate) fn record(&mut self, event: &Event) {
-        let is_of_prompt = matches!(
-            event,
-            Event::Sent { .. }
-                | Event::SentWith { .. }
-                | Event::PromptSettings { .. }
-                | Event::Compacted(_)
-                | Event::CompactionUndone { .. }
-                | Event::LevelCrossed { .. }
-                | Event::TurnCompleted { .. }
-        );
-        if !is_of_prompt {
-            self.log.record(event.clone());
-        }
-    }
-
     /// Adds a message of the recorded session. Before a reply, plans its prompt if its turn has come.
     pub(crate) fn push(&mut self, message: &Message, application: &Application<'_>) -> Result<(), Error> {
         // A conversation that begins with a reply has no prompt before it.

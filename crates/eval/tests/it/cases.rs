@@ -1,7 +1,9 @@
 //! Sessions with questions, in each form of their files.
 
 use crate::{evaluation, talk};
+use context_window::{Config, ContextWindowManager, Model, PlanRequest, RequestLimits, TokenCounter};
 use context_window_eval::{ErrorKind, EvalCase, Scores};
+use context_window_formats::{SessionTexts, session_json};
 use serde_json::json;
 
 /// Returns the error of a case that cannot be read.
@@ -52,6 +54,48 @@ fn question_is_asked_after_its_message() {
             _ => assert_eq!(missing, [0, 1, 0], "{}", cell.policy),
         }
     }
+}
+
+#[test]
+fn baselines_send_system_texts_notes_and_tools_like_the_planner() {
+    let tool = json!({"type": "function", "function": {"name": "stock", "description": "Returns the stock of an item.",
+        "parameters": {"type": "object", "properties": {"item": {"type": "string"}}}}});
+    let case = json!({
+        "system": "You answer for a shop. Name the document that you used.",
+        "pinned": [{"id": "customer", "text": "The customer is Ida; she prefers short answers."}],
+        "tools": [tool],
+        "messages": talk(8),
+        "questions": [{"text": "How much is item 3?", "evidence": ["m3"]}]
+    });
+    let case = EvalCase::from_json(&case.to_string()).unwrap();
+    let result = evaluation([100_000]).with_every(1).evaluate(&case).unwrap();
+    let cell = |policy: &str| result.cells.iter().find(|cell| cell.policy == policy).unwrap();
+    let (planner, newest) = (cell("default"), cell("newest"));
+    assert_eq!(newest.questions[0].tokens, planner.questions[0].tokens);
+    assert_eq!(newest.turns, planner.turns);
+}
+
+/// A session that its application compacted is asked as if it had not been.
+#[test]
+fn recorded_compactions_are_not_those_of_the_evaluation() {
+    let mut json = json!({"messages": talk(60), "questions": [{"text": "How much is item 3?", "evidence": ["m3", "m57"]}]});
+    let plain = EvalCase::from_json(&json.to_string()).unwrap();
+    let counter = TokenCounter::chars_per_4();
+    let manager = ContextWindowManager::new(Model::custom("m"), counter, Config::default()).unwrap();
+    let limits = RequestLimits::prompt_budget(600);
+    let mut log = plain.session().log.clone();
+    let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
+    manager.compactor().compact_without_model(&mut log, &job).unwrap();
+    let own =
+        session_json(&manager, &PlanRequest::new(&log).with_limits(limits), SessionTexts::Kept).unwrap();
+    let questions = json["questions"].take();
+    json = serde_json::from_str(&own).unwrap();
+    json["questions"] = questions;
+    let compacted = EvalCase::from_json(&json.to_string()).unwrap();
+    assert_eq!(log.compactions().count(), 1);
+    assert_eq!(compacted.session().log.compactions().count(), 0);
+    let evaluation = evaluation([300, 2_000]);
+    assert_eq!(evaluation.evaluate(&compacted).unwrap().cells, evaluation.evaluate(&plain).unwrap().cells);
 }
 
 #[test]
