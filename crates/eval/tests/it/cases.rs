@@ -38,9 +38,9 @@ fn three_forms_have_the_same_questions() {
 
 #[test]
 fn question_is_asked_after_its_message() {
-    let question =
-        |after: &str, evidence: &str| json!({"text": "Whereabouts?", "evidence": [evidence], "after": after});
-    let questions = [question("m5", "m5"), question("m5", "m7"), question("2024-01-01", "m7")];
+    let question = |key: &str, after: &str, evidence: &str| json!({"text": "Whereabouts?", "evidence": [evidence], key: after});
+    let questions =
+        [question("after", "m5", "m5"), question("asked", "m5", "m7"), question("asked", "2024-01-01", "m7")];
     let case = json!({"messages": talk(8), "questions": questions});
     let case = EvalCase::from_json(&case.to_string()).unwrap();
     assert_eq!(case.questions().iter().map(|one| one.messages_before).collect::<Vec<_>>(), [6, 6, 8]);
@@ -137,6 +137,20 @@ fn unusable_case_is_an_error_with_its_place() {
         ),
         "session `s`, questions[0].evidence[1]: no message or document has the id `m9`; expected one of the session"
     );
+    assert_eq!(
+        error(
+            &json!({"id": "s", "messages": messages, "questions": [{"text": "Why?", "after": "2024-01-01"}]})
+        ),
+        "session `s`, questions[0].after: no message has the id `2024-01-01`; expected one of the session"
+    );
+    let no_questions = json!({"id": 7, "messages": messages, "questions": []});
+    assert!(error(&no_questions).starts_with("session `7`: no questions"));
+    assert_eq!(
+        error(&json!({"id": "s", "messages": messages, "query": " "})),
+        "session `s`, query: is empty; expected a question"
+    );
+    let both = json!({"messages": messages, "questions": [], "qa": []});
+    assert!(error(&both).contains("duplicate field `questions`"));
     assert_eq!(
         error(&json!({"id": "s", "messages": messages, "questions": [{"text": " ", "evidence": []}]})),
         "session `s`, questions[0].text: is empty; expected a question"
