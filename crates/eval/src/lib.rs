@@ -89,6 +89,7 @@
 mod error;
 mod words;
 mod share;
+mod logarithm;
 mod counted;
 mod question;
 mod case;

@@ -2,7 +2,7 @@
 
 use crate::{evaluation, talk};
 use context_window::{Config, ContextWindowManager, Model, PlanRequest, RequestLimits, TokenCounter};
-use context_window_eval::{ErrorKind, EvalCase, Scores};
+use context_window_eval::{Baseline, ErrorKind, EvalCase, Metric, Policy, Scores};
 use context_window_formats::{SessionTexts, session_json};
 use serde_json::json;
 
@@ -107,6 +107,21 @@ fn question_without_evidence_has_tokens_and_no_share() {
     let row = &scores.rows()[0];
     assert_eq!((row.questions, row.prompts, row.whole().per_mille()), (0, 1, None));
     assert!(row.tokens > 0);
+}
+
+#[test]
+fn used_budget_of_prompts_that_overflow_exceeds_100_percent() {
+    let case =
+        json!({"messages": talk(4), "questions": [{"text": "How much is item 3?", "evidence": ["m3"]}]});
+    let case = EvalCase::from_json(&case.to_string()).unwrap();
+    let evaluation =
+        evaluation([5, u64::MAX]).with_policies([Policy::baseline(Baseline::Newest)]).with_every(1);
+    let mut scores = Scores::default();
+    scores.add("talk", &evaluation.evaluate(&case).unwrap());
+    let [small, large] = scores.rows() else { panic!() };
+    assert_eq!((small.overflows, small.turns.overflows), (1, 2));
+    assert!(small.per_mille(Metric::BudgetUsed) > Some(1_000));
+    assert_eq!(large.per_mille(Metric::BudgetUsed), Some(0));
 }
 
 #[test]
