@@ -99,9 +99,9 @@ fn interrupted_run_continues_with_the_same_bytes() {
     }
     drop(run.kill());
     run.wait().unwrap();
-    // A line that was being written when the run ended.
+    // A line that was being written when the run ended, in the middle of a character.
     let before = fs::read_to_string(&journal).unwrap();
-    fs::write(&journal, before.clone() + "{\"key\":\"12").unwrap();
+    fs::write(&journal, [before.as_bytes(), b"{\"key\":\"12\xc3"].concat()).unwrap();
     assert_eq!(out(&args), whole);
     let after = fs::read_to_string(&journal).unwrap();
     assert!(after.starts_with(&before), "results of the first run are kept");
