@@ -4,9 +4,17 @@
     benches/frontier.py MARKS.csv SHARES.csv > docs/pictures/frontier.svg
 
 MARKS.csv has policies named `mark-N` for the low mark N, with the prefix kept and the budget used. SHARES.csv has
-policies named `share-N+bm25` for the documents' share N, over two sets of sessions. docs/guide/evaluating.md has the
-commands. The first picture shows the budget used over the prefix kept, the second the evidence of one set over that
-of the other. The defaults are circles with a ring.
+policies named `share-N+bm25` for the documents' share N, over two sets of sessions. The first picture shows the budget
+used over the prefix kept, the second the evidence of one set over that of the other. The defaults are circles with a
+ring.
+
+The policies are files of options without compaction: `mark-600.toml` sets `conversation.low_mark`, `share-300.toml`
+sets `sections.rag.share`, and the other sections share the rest. The commands:
+
+    plan-inspect eval long_longmemeval.jsonl.gz --first 8 --every 1 --budget 2048,4096,8192 --baseline none \
+        --policy mark-300.toml,...,mark-1000.toml --format csv --output MARKS.csv
+    plan-inspect eval long_longmemeval.jsonl.gz long_qmsum.jsonl.gz --every 0 --budget 2048,4096 --baseline none \
+        --policy share-150.toml+bm25,...,share-800.toml+bm25 --format csv --output SHARES.csv
 """
 
 from __future__ import annotations
@@ -14,6 +22,7 @@ from __future__ import annotations
 import csv
 import sys
 from html import escape
+from itertools import cycle
 
 DEFAULTS = {"mark-600", "share-300+bm25"}
 WIDTH, HEIGHT, MARGIN = 420, 320, 52
@@ -26,15 +35,15 @@ def read(path: str) -> list[dict[str, str]]:
         return [row for row in csv.DictReader(file) if row["baseline"] == "false"]
 
 
-def number(row: dict[str, str]) -> int:
+def number(policy: str) -> int:
     """Returns the value of the option in a policy's name."""
-    return int(row["policy"].split("+")[0].split("-")[1])
+    return int(policy.split("+")[0].split("-")[1])
 
 
 def marks(rows: list[dict[str, str]]) -> dict[str, list[tuple[str, float, float]]]:
     """Returns a curve for each budget: policy, prefix kept, budget used."""
     curves: dict[str, list[tuple[str, float, float]]] = {}
-    for row in sorted(rows, key=number):
+    for row in sorted(rows, key=lambda row: number(row["policy"])):
         point = (row["policy"], float(row["prefix_kept_percent"]), float(row["budget_used_percent"]))
         curves.setdefault(f"{int(row['prompt_budget']):,} tokens", []).append(point)
     return curves
@@ -44,7 +53,8 @@ def shares(rows: list[dict[str, str]]) -> tuple[list[str], dict[str, list[tuple[
     """Returns the two sets, and a curve for each budget: policy, evidence in each set."""
     sets = list(dict.fromkeys(row["set"] for row in rows))
     curves: dict[str, list[tuple[str, float, float]]] = {}
-    for row in sorted((row for row in rows if row["set"] == sets[0]), key=number):
+    first = [row for row in rows if row["set"] == sets[0]]
+    for row in sorted(first, key=lambda row: number(row["policy"])):
         same = ("policy", "prompt_budget")
         other = next(o for o in rows if o["set"] == sets[1] and all(o[key] == row[key] for key in same))
         point = (row["policy"], float(row["whole_percent"]), float(other["whole_percent"]))
@@ -77,7 +87,7 @@ def panel(at: int, title: str, labels: tuple[str, str], curves: dict[str, list[t
     lines.append(f'<text x="{middle}" y="{HEIGHT - 12}" class="middle">{escape(labels[0])}</text>')
     upright = f'transform="rotate(-90 {at + 12} {HEIGHT // 2})"'
     lines.append(f'<text x="{at + 12}" y="{HEIGHT // 2}" class="middle" {upright}>{escape(labels[1])}</text>')
-    for nth, ((name, curve), colour) in enumerate(zip(curves.items(), COLOURS)):
+    for nth, ((name, curve), colour) in enumerate(zip(curves.items(), cycle(COLOURS))):
         lines.append(f'<text x="{at + MARGIN + 110 * nth}" y="40" fill="{colour}">{escape(name)}</text>')
         places = [place(x, y) for _, x, y in curve]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
@@ -86,8 +96,7 @@ def panel(at: int, title: str, labels: tuple[str, str], curves: dict[str, list[t
             if policy in DEFAULTS:
                 lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="7" fill="none" stroke="{colour}"/>')
             lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>')
-            value = policy.split("+")[0].split("-")[1]
-            lines.append(f'<text x="{x + 7:.1f}" y="{y - 6:.1f}" fill="{colour}">{value}</text>')
+            lines.append(f'<text x="{x + 7:.1f}" y="{y - 6:.1f}" fill="{colour}">{number(policy)}</text>')
     return lines
 
 

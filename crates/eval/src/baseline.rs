@@ -1,13 +1,13 @@
 //! Rules that applications use in place of a planner, to compare with.
 
-use crate::{priced::Priced, ranking::Ranking};
+use crate::{counted::Counted, ranking::Ranking};
 use context_window::Role;
 use std::{fmt, str::FromStr};
 
 /// A rule that selects messages and documents in place of the planner.
 ///
-/// Every rule sends the system messages at the start and the question. It counts each message as the planner
-/// does.
+/// Every rule sends system texts, notes, tools and the question, and every rule but [`Baseline::Oracle`] the
+/// system messages at the start. Each message has the token count of the planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Baseline {
@@ -20,7 +20,7 @@ pub enum Baseline {
     Bm25,
     /// Documents in the order of their scores until one does not fit, then the newest messages.
     BestScore,
-    /// The evidence alone, which no policy can exceed.
+    /// The evidence alone, as far as it fits: the upper bound for questions with all their evidence.
     Oracle,
 }
 
@@ -60,50 +60,51 @@ impl FromStr for Baseline {
 /// The candidates of one prompt.
 pub(crate) struct Candidates<'a> {
     /// The messages before the question.
-    pub(crate) messages: &'a [Priced],
-    pub(crate) question: &'a Priced,
+    pub(crate) messages: &'a [Counted],
+    pub(crate) question: &'a Counted,
     /// The documents, best first.
-    pub(crate) documents: &'a [Priced],
+    pub(crate) documents: &'a [Counted],
     /// The evidence, as far as it is among the messages and documents.
-    pub(crate) evidence: Vec<&'a Priced>,
+    pub(crate) evidence: Vec<&'a Counted>,
     pub(crate) budget: u64,
     pub(crate) overhead: u64,
 }
 
 /// The selected items of one prompt, in the order in which they are sent.
 pub(crate) struct Selected<'a> {
-    pub(crate) items: Vec<&'a Priced>,
+    pub(crate) items: Vec<&'a Counted>,
     pub(crate) tokens: u64,
 }
 
 impl Baseline {
+    /// Selects the items of one prompt.
     pub(crate) fn select<'a>(self, candidates: &Candidates<'a>) -> Selected<'a> {
         // Only those at the start: a later system message is part of the conversation and can be dropped.
-        let is_system = |item: &&Priced| item.role == Some(Role::System);
+        let is_system = |item: &&Counted| item.role == Some(Role::System);
         let start = candidates.messages.iter().take_while(is_system).count();
         let (system, turns) = candidates.messages.split_at(if self == Self::Oracle { 0 } else { start });
-        let system = if self == Self::Oracle { &[] } else { system };
         let required = system.iter().chain([candidates.question]).map(|item| item.tokens).sum::<u64>();
         // A budget that is too small for the required items leaves no room, and the prompt overflows.
         let mut room = Room { left: candidates.budget.saturating_sub(candidates.overhead + required) };
-        let (documents, mut chosen): (Vec<&Priced>, Vec<&Priced>) = match self {
-            Self::Newest | Self::LangChain => (Vec::new(), room.newest(turns)),
+        let (documents, mut chosen): (Vec<&Counted>, Vec<&Counted>) = match self {
+            Self::Newest | Self::LangChain => (Vec::new(), room.reserve_newest(turns)),
             Self::BestScore => {
-                let documents = candidates.documents.iter().take_while(|item| room.takes(item)).collect();
-                (documents, room.newest(turns))
+                let documents =
+                    candidates.documents.iter().take_while(|item| room.try_reserve(item)).collect();
+                (documents, room.reserve_newest(turns))
             }
             // An item that does not fit is passed over, because a smaller one may fit.
             Self::Bm25 => {
-                let all: Vec<&Priced> = turns.iter().chain(candidates.documents).collect();
+                let all: Vec<&Counted> = turns.iter().chain(candidates.documents).collect();
                 let ranking = Ranking::new(all.iter().map(|item| item.text.as_str()));
                 let best = ranking.best(&candidates.question.text).into_iter();
                 let mut fitting: Vec<usize> =
-                    best.map(|(at, _)| at).filter(|at| room.takes(all[*at])).collect();
+                    best.map(|(at, _)| at).filter(|at| room.try_reserve(all[*at])).collect();
                 fitting.sort_unstable();
                 fitting.into_iter().map(|at| all[at]).partition(|item| item.role.is_none())
             }
             Self::Oracle => {
-                let fitting = candidates.evidence.iter().copied().filter(|item| room.takes(item));
+                let fitting = candidates.evidence.iter().copied().filter(|item| room.try_reserve(item));
                 fitting.partition(|item| item.role.is_none())
             }
         };
@@ -112,7 +113,7 @@ impl Baseline {
             let first = chosen.iter().position(|item| item.role == Some(Role::User)).unwrap_or(chosen.len());
             chosen.drain(..first);
         }
-        let items: Vec<&Priced> =
+        let items: Vec<&Counted> =
             system.iter().chain(chosen).chain(documents).chain([candidates.question]).collect();
         let tokens = candidates.overhead + items.iter().map(|item| item.tokens).sum::<u64>();
         Selected { items, tokens }
@@ -125,16 +126,17 @@ struct Room {
 }
 
 impl Room {
-    /// Takes the tokens of an item, if they are left.
-    fn takes(&mut self, item: &Priced) -> bool {
+    /// Reserves the tokens of an item. Returns false if they are not left.
+    fn try_reserve(&mut self, item: &Counted) -> bool {
         let fits = item.tokens <= self.left;
         self.left -= if fits { item.tokens } else { 0 };
         fits
     }
 
-    /// Takes the newest messages until one does not fit. Returns them in the order of the conversation.
-    fn newest<'a>(&mut self, messages: &'a [Priced]) -> Vec<&'a Priced> {
-        let mut newest: Vec<&Priced> = messages.iter().rev().take_while(|item| self.takes(item)).collect();
+    /// Reserves the newest messages until one does not fit. Returns them in the order of the conversation.
+    fn reserve_newest<'a>(&mut self, messages: &'a [Counted]) -> Vec<&'a Counted> {
+        let mut newest: Vec<&Counted> =
+            messages.iter().rev().take_while(|item| self.try_reserve(item)).collect();
         newest.reverse();
         newest
     }
@@ -145,8 +147,8 @@ mod tests {
     use super::*;
     use context_window::ItemId;
 
-    fn item(id: &str, role: Option<Role>, tokens: u64) -> Priced {
-        Priced { id: ItemId::from(id), role, tokens, text: format!("text of {id}") }
+    fn item(id: &str, role: Option<Role>, tokens: u64) -> Counted {
+        Counted { id: ItemId::from(id), role, tokens, text: format!("text of {id}") }
     }
 
     fn ids(baseline: Baseline, budget: u64) -> Vec<String> {

@@ -1,12 +1,15 @@
 //! Sessions with questions, read from JSON.
 
 use crate::{
+    counted::joined,
     error::Error,
-    priced::joined,
     question::{Evidence, Question},
     words::Words,
 };
-use context_window::{ItemId, Role};
+use context_window::{
+    Conversation, ItemId, Role,
+    conversation::{Entry, Event},
+};
 use context_window_formats::Session;
 use serde::Deserialize;
 
@@ -21,10 +24,9 @@ pub struct EvalCase {
 /// The keys of a session that hold questions.
 #[derive(Deserialize)]
 struct WireCase {
-    id: Option<String>,
+    /// The published sets `LongMemEval` and `QMSum` have the key `qa`.
+    #[serde(alias = "qa")]
     questions: Option<Vec<WireQuestion>>,
-    /// The key of the published sets `LongMemEval` and `QMSum`.
-    qa: Option<Vec<WireQuestion>>,
     /// The question of a retrieval set. Its evidence is marked in the documents.
     query: Option<String>,
     #[serde(alias = "rag")]
@@ -38,9 +40,11 @@ struct WireQuestion {
     /// Null if the answer is not in the session.
     evidence: Option<Vec<String>>,
     kind: Option<String>,
-    /// The id of the message after which the question is asked. Another value, such as a date, means the end.
-    #[serde(alias = "asked")]
+    /// The id of the message after which the question is asked. By default, the last one.
     after: Option<String>,
+    /// The same, except that a value that is not an id means the end. `LongMemEval` has a date here, and all
+    /// of its sessions are before that date.
+    asked: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -63,11 +67,12 @@ impl EvalCase {
         let id = session.id.clone().unwrap_or_else(|| "1".into());
         let wire: WireCase = serde_json::from_str(json)
             .map_err(|error| Error::input(format!("session `{id}`"), error.to_string()))?;
-        let mut case = Self { id: wire.id.unwrap_or(id), session, questions: Vec::new() };
-        // The anchor belongs to the prompt of another application, with another policy.
+        let mut case = Self { id, session, questions: Vec::new() };
+        // Both belong to the prompts of another application, with another policy.
         case.session.previous = None;
+        case.session.log = without_prompts(&case.session.log);
         // Listed questions come first: a session may have a query of its own besides.
-        let listed = wire.questions.or(wire.qa);
+        let listed = wire.questions.filter(|listed| !listed.is_empty());
         match (listed, wire.query) {
             (Some(listed), _) => {
                 for (at, question) in listed.into_iter().enumerate() {
@@ -95,7 +100,7 @@ impl EvalCase {
         &self.id
     }
 
-    /// Returns the session.
+    /// Returns the session, without its recorded prompts and compactions.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
@@ -113,8 +118,16 @@ impl EvalCase {
             return Err(Error::input(place("text"), "is empty; expected a question"));
         }
         let messages = self.session.log.messages().len();
-        // LongMemEval has the date of a question here. All of its sessions are before that date.
-        let asked = wire.after.as_deref().and_then(|id| self.session.log.position_of_message(id));
+        let position = |id: &str| self.session.log.position_of_message(id);
+        let asked = match &wire.after {
+            Some(id) => Some(position(id).ok_or_else(|| {
+                Error::input(
+                    place("after"),
+                    format!("no message has the id `{id}`; expected one of the session"),
+                )
+            })?),
+            None => wire.asked.as_deref().and_then(position),
+        };
         let mut evidence = Vec::new();
         for (nth, id) in wire.evidence.unwrap_or_default().into_iter().enumerate() {
             match self.evidence(&id) {
@@ -142,6 +155,10 @@ impl EvalCase {
         text: String,
         gold: impl Iterator<Item = WireDocument>,
     ) -> Result<Question, Error> {
+        if text.trim().is_empty() {
+            let place = format!("session `{}`, query", self.id);
+            return Err(Error::input(place, "is empty; expected a question"));
+        }
         let mut evidence = Vec::new();
         for document in gold {
             let id = document.id.as_str().map_or_else(|| document.id.to_string(), str::to_owned);
@@ -168,6 +185,29 @@ impl EvalCase {
         let document = self.session.rag.iter().find(|document| document.id().as_str() == id)?;
         Some(Evidence::new(id, true, document.text()))
     }
+}
+
+/// Copies a log without the prompts and compactions of the application that recorded it.
+fn without_prompts(log: &Conversation) -> Conversation {
+    let mut copy = Conversation::default();
+    for entry in log.entries() {
+        match entry {
+            Entry::Event(
+                Event::Sent { .. }
+                | Event::SentWith { .. }
+                | Event::PromptSettings { .. }
+                | Event::Compacted(_)
+                | Event::CompactionUndone { .. }
+                | Event::LevelCrossed { .. }
+                | Event::TurnCompleted { .. },
+            ) => {}
+            Entry::Event(event) => copy.record(event.clone()),
+            Entry::Message(message) => {
+                copy.push(message.clone());
+            }
+        }
+    }
+    copy
 }
 
 impl Evidence {

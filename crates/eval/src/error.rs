@@ -11,9 +11,9 @@ pub struct Error(Box<Repr>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A session, a question or an option is invalid.
+    /// A session, a question or the name of a preset is invalid.
     Input,
-    /// A prompt cannot be planned.
+    /// A prompt cannot be planned, or the options of a policy are invalid.
     Plan,
 }
 

@@ -1,16 +1,17 @@
 //! The evaluation of policies on one session after another.
 
 use crate::{
+    application::Application,
     baseline::{Baseline, Candidates, Selected},
     case::EvalCase,
+    counted::{Counted, CountedMessages, ItemCounter, joined},
     error::Error,
-    lived::{Application, Lived, free_id},
     needles::Needles,
     policy::{Policy, Rule},
-    priced::{PriceList, Priced, Pricer, joined},
     prompt::SentPrompt,
     question::Question,
     ranking::Ranking,
+    replay::{Replay, free_id},
     result::{CaseResult, CellResult, QuestionResult, TurnSums},
 };
 use context_window::{
@@ -32,7 +33,7 @@ pub struct Evaluation {
     policies: Vec<Policy>,
     every: usize,
     needles: Option<Needles>,
-    prices: Prices,
+    terms: Terms,
 }
 
 impl Evaluation {
@@ -50,7 +51,7 @@ impl Evaluation {
             policies,
             every: 10,
             needles: None,
-            prices: Prices::default(),
+            terms: Terms::default(),
         }
     }
 
@@ -86,16 +87,17 @@ impl Evaluation {
     /// Sets the terms of payment for the input of prompts.
     #[must_use]
     pub fn with_costs(mut self, terms: CostTerms<'_>) -> Self {
-        self.prices = Prices { day: terms.day.map(str::to_owned), life: terms.life };
+        self.terms = Terms { day: terms.day.map(str::to_owned), life: terms.life };
         self
     }
 
     /// Returns a text with all settings. Evaluations with equal texts give equal results.
     #[must_use]
     pub fn settings(&self) -> String {
-        let counter = (self.counter.name(), self.counter.certainty());
-        let Self { model, budgets, policies, every, needles, prices, .. } = self;
-        format!("{:?}", (model, counter, budgets, policies, every, needles, prices))
+        // No `..`: a new field would be missing in the text.
+        let Self { model, counter, budgets, policies, every, needles, terms } = self;
+        let counter = (counter.name(), counter.certainty());
+        format!("{:?}", (model, counter, budgets, policies, every, needles, terms))
     }
 
     /// Plans the prompt of each question of a session, for each policy at each budget, and looks for the
@@ -105,22 +107,23 @@ impl Evaluation {
     ///
     /// Returns `ErrorKind::Plan` if a prompt cannot be planned, or if the options of a policy are invalid.
     pub fn evaluate(&self, case: &EvalCase) -> Result<CaseResult, Error> {
-        // Baselines share the prices of single messages, which do not depend on policy or budget.
-        let has_baselines = self.policies.iter().any(Policy::is_baseline);
-        let prices = has_baselines.then(|| CasePrices::new(self, case)).transpose()?;
+        // Baselines share the counts of single messages, which do not depend on policy or budget.
+        let mut counted = None;
         let mut cells = Vec::new();
         for policy in &self.policies {
             for budget in &self.budgets {
-                let cell = match (&policy.rule, &prices) {
-                    (Rule::Baseline(baseline), Some(prices)) => {
-                        Ok(self.baseline(*baseline, *budget, case, prices))
+                let cell = match &policy.rule {
+                    Rule::Planner { config, retrieved_turns } => {
+                        self.planner(config, *retrieved_turns, *budget, case)?
                     }
-                    (Rule::Baseline(_), None) => continue,
-                    (Rule::Planner { config, retrieved_turns }, _) => {
-                        self.planner(config, *retrieved_turns, *budget, case)
+                    Rule::Baseline(baseline) => {
+                        let counted = match &mut counted {
+                            Some(counted) => counted,
+                            none => none.insert(CountedCase::new(self, case)?),
+                        };
+                        self.baseline(*baseline, *budget, case, counted)
                     }
                 };
-                let cell = cell?;
                 cells.push(CellResult {
                     policy: policy.name.clone(),
                     is_baseline: policy.is_baseline(),
@@ -148,58 +151,63 @@ impl Evaluation {
             limits: limits(budget),
             tools: &session.tools,
             every: self.every,
-            terms: self.prices.terms(),
+            terms: self.terms.as_cost_terms(),
         };
         let asker = Asker { application: &application, case, retrieved_turns };
-        let (mut cell, mut lived) = (CellResult::empty(), Lived::default());
-        // A session may begin with a question, before its first message.
-        asker.ask_questions_at(0, &lived, &mut cell)?;
+        let (mut cell, mut replay) = (CellResult::empty(), Replay::default());
         for entry in session.log.entries() {
             match entry {
-                Entry::Event(event) => lived.record(event),
+                Entry::Event(event) => replay.log.record(event.clone()),
                 Entry::Message(message) => {
-                    lived.push(message, &application)?;
-                    // Asked now, because the log is append-only: later messages could not be taken away
-                    // again.
-                    asker.ask_questions_at(lived.log.messages().len(), &lived, &mut cell)?;
+                    // Asked before the next message: the log is append-only, so later messages could not be
+                    // taken away again.
+                    asker.ask_due_questions(&replay.log, &mut cell)?;
+                    replay.push(message, &application)?;
                 }
             }
         }
+        asker.ask_due_questions(&replay.log, &mut cell)?;
         // Questions were asked in the order of their places. Results have the order of the session.
         cell.questions.sort_by_key(|result| result.question);
-        cell.turns.add(&lived.sums);
+        cell.turns.add(&replay.sums);
         if let Some(needles) = self.needles {
             cell.needles = needles.results(&session.log, &application)?;
         }
         Ok(cell)
     }
 
-    fn baseline(&self, baseline: Baseline, budget: u64, case: &EvalCase, prices: &CasePrices) -> CellResult {
+    fn baseline(
+        &self,
+        baseline: Baseline,
+        budget: u64,
+        case: &EvalCase,
+        counted: &CountedCase,
+    ) -> CellResult {
         let mut cell = CellResult::empty();
         for (at, question) in case.questions().iter().enumerate() {
             let messages =
-                &prices.list.messages[..question.messages_before - usize::from(question.is_in_session)];
+                &counted.list.messages[..question.messages_before - usize::from(question.is_in_session)];
             let candidates = Candidates {
                 messages,
-                question: &prices.questions[at],
-                documents: &prices.documents,
-                evidence: prices.evidence(question),
+                question: &counted.questions[at],
+                documents: &counted.documents,
+                evidence: counted.evidence(question),
                 budget,
-                overhead: prices.list.overhead,
+                overhead: counted.list.overhead,
             };
             let sent = SentPrompt::from_selected(&baseline.select(&candidates), budget);
             cell.questions.push(sent.result(at, question, self.cost(sent.tokens(), 0)));
         }
         // The evidence of a question is unknown before it is asked, so the oracle has no turns.
         if baseline != Baseline::Oracle {
-            cell.turns = self.baseline_turns(baseline, budget, case, prices);
+            cell.turns = self.baseline_turns(baseline, budget, case, counted);
         }
         cell
     }
 
     /// Returns the cost of a prompt's input in billionths of a US dollar.
     fn cost(&self, tokens: u64, kept: u64) -> Option<u64> {
-        self.model.input_cost(tokens, kept, self.prices.terms()).map(|cost| cost.billionths)
+        self.model.input_cost(tokens, kept, self.terms.as_cost_terms()).map(|cost| cost.billionths)
     }
 
     /// Returns the sums over every k-th prompt of a session, as a baseline selects them.
@@ -208,7 +216,7 @@ impl Evaluation {
         baseline: Baseline,
         budget: u64,
         case: &EvalCase,
-        prices: &CasePrices,
+        counted: &CountedCase,
     ) -> TurnSums {
         let mut sums = TurnSums::default();
         if self.every == 0 {
@@ -216,26 +224,28 @@ impl Evaluation {
         }
         let messages = case.session().log.messages().iter().enumerate().skip(1);
         let replies = messages.filter(|(_, message)| message.role() == Role::Assistant);
-        let mut last: Vec<&Priced> = Vec::new();
+        let mut last: Vec<&Counted> = Vec::new();
         for (before, _) in replies.skip(self.every - 1).step_by(self.every) {
             // The newest message is required, as the live question is for the planner. In an agent's turn
             // it is a tool result.
-            let Some((question, messages)) = prices.list.messages[..before].split_last() else { continue };
-            let overhead = prices.list.overhead;
+            let Some((question, messages)) = counted.list.messages[..before].split_last() else { continue };
+            let overhead = counted.list.overhead;
             let candidates =
                 Candidates { messages, question, documents: &[], evidence: Vec::new(), budget, overhead };
             let Selected { items, tokens } = baseline.select(&candidates);
             // A provider's cache serves a prompt up to the first difference.
             let same = last.iter().zip(&items).take_while(|(old, new)| old.id == new.id);
-            let kept: u64 = same.map(|(_, new)| new.tokens).sum();
+            let same: u64 = same.map(|(_, new)| new.tokens).sum();
             let is_first = last.is_empty();
+            let fixed = if is_first { 0 } else { counted.list.fixed };
+            let kept = fixed + same;
             sums.add(&TurnSums {
                 prompts: 1,
                 tokens,
                 budget,
                 overflows: u64::from(tokens > budget),
                 kept,
-                before: last.iter().map(|item| item.tokens).sum(),
+                before: fixed + last.iter().map(|item| item.tokens).sum::<u64>(),
                 after: if is_first { 0 } else { tokens },
                 cost: self.cost(tokens, kept),
                 compactions: 0,
@@ -246,15 +256,15 @@ impl Evaluation {
     }
 }
 
-/// The terms of payment, owned.
+/// Owned terms of payment.
 #[derive(Debug, Clone, Default)]
-struct Prices {
+struct Terms {
     day: Option<String>,
     life: CacheLife,
 }
 
-impl Prices {
-    fn terms(&self) -> CostTerms<'_> {
+impl Terms {
+    fn as_cost_terms(&self) -> CostTerms<'_> {
         CostTerms::default().with_day(self.day.as_deref()).with_life(self.life)
     }
 }
@@ -290,11 +300,12 @@ struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Asks the questions that come after this many messages.
-    fn ask_questions_at(&self, messages: usize, lived: &Lived, cell: &mut CellResult) -> Result<(), Error> {
+    /// Asks the questions whose place is the end of the log.
+    fn ask_due_questions(&self, log: &Conversation, cell: &mut CellResult) -> Result<(), Error> {
+        let messages = log.messages().len();
         let questions = self.case.questions().iter().enumerate();
         for (at, question) in questions.filter(|(_, question)| question.messages_before == messages) {
-            cell.questions.push(self.ask(at, question, &lived.log)?);
+            cell.questions.push(self.ask(at, question, log)?);
         }
         Ok(())
     }
@@ -312,8 +323,7 @@ impl Asker<'_> {
         let plan =
             self.application.manager.build_plan(&request).map_err(|error| Error::plan(place(), error))?;
         let sent = SentPrompt::from_plan(&plan, self.retrieved_turns > 0);
-        let cost = self.application.model.input_cost(sent.tokens(), 0, self.application.terms);
-        Ok(sent.result(at, question, cost.map(|cost| cost.billionths)))
+        Ok(sent.result(at, question, self.application.cost(sent.tokens(), 0)))
     }
 
     /// Returns the request with the inputs of the session.
@@ -346,33 +356,34 @@ impl Asker<'_> {
     }
 }
 
-/// The prices of a session's messages, documents and questions, for baselines.
-struct CasePrices {
-    list: PriceList,
-    questions: Vec<Priced>,
-    documents: Vec<Priced>,
+/// The token counts of a session's messages, documents and questions, for baselines.
+struct CountedCase {
+    list: CountedMessages,
+    questions: Vec<Counted>,
+    documents: Vec<Counted>,
 }
 
-impl CasePrices {
+impl CountedCase {
     fn new(evaluation: &Evaluation, case: &EvalCase) -> Result<Self, Error> {
-        let pricer = Pricer::new(evaluation.model.clone(), evaluation.counter.clone())?;
+        let counter = ItemCounter::new(evaluation.model.clone(), evaluation.counter.clone())?;
         let session = case.session();
         let mut questions = Vec::new();
         for question in case.questions() {
             let log = Conversation::from([Message::user(question.text.clone())]);
             // Alone in a conversation, because the tokens of a message do not depend on its neighbours.
-            questions.extend(pricer.messages(&log)?.messages);
+            questions.extend(counter.messages(&log, &[])?.messages);
         }
         let mut ranked = session.rag.clone();
         // Stable, so that documents of equal scores keep the retriever's order.
         ranked.sort_by(|a, b| b.score().total_cmp(&a.score()));
-        Ok(Self { list: pricer.messages(&session.log)?, questions, documents: pricer.documents(&ranked)? })
+        let list = counter.messages(&session.log, &session.tools)?;
+        Ok(Self { list, questions, documents: counter.documents(&ranked)? })
     }
 
-    /// Returns the priced evidence of a question.
-    fn evidence(&self, question: &Question) -> Vec<&Priced> {
+    /// Returns the evidence of a question, counted.
+    fn evidence(&self, question: &Question) -> Vec<&Counted> {
         let all = || self.list.messages.iter().chain(&self.documents);
-        let priced = |id: &context_window::ItemId| all().find(|item| item.id == *id);
-        question.evidence().filter_map(priced).collect()
+        let counted = |id: &context_window::ItemId| all().find(|item| item.id == *id);
+        question.evidence().filter_map(counted).collect()
     }
 }

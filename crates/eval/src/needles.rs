@@ -1,9 +1,10 @@
 //! Needles: facts and instructions that are added to a session, to see if they survive compactions.
 
 use crate::{
+    application::Application,
     error::Error,
-    lived::{Application, Lived, free_id},
     needle::{NeedleKind, NeedlePlace},
+    replay::free_id,
     result::NeedleResult,
 };
 use context_window::{Conversation, Message, Role, ToolCall};
@@ -66,44 +67,46 @@ impl Needles {
             return Ok(Vec::new());
         }
         let needles = self.needles();
-        let mut lived = Lived::default();
-        // Compactions are made at fixed places here, so that each needle passes the same number of them.
-        let quiet = Application { every: 0, ..*application };
-        let add = |lived: &mut Lived, messages: &[Message]| {
-            messages.iter().try_for_each(|message| lived.push(&message.clone(), &quiet))
+        let mut log = Conversation::default();
+        // No prompt is planned before the last one: compactions are made at fixed places here, so that each
+        // needle passes the same number of them.
+        let add = |log: &mut Conversation, messages: &[Message]| {
+            for message in messages {
+                log.push(message.clone());
+            }
         };
-        let plant = |lived: &mut Lived, place| {
+        let plant = |log: &mut Conversation, place| {
             let planted = needles.iter().filter(|needle| needle.place == place);
             planted.flat_map(|needle| &needle.turn).for_each(|message| {
-                let id = free_id(&lived.log, "needle");
-                lived.log.push(message.clone().with_id(id));
+                let id = free_id(log, "needle");
+                log.push(message.clone().with_id(id));
             });
         };
-        add(&mut lived, &messages[..system])?;
+        add(&mut log, &messages[..system]);
         // Parts end before user messages: a compaction archives whole turns.
         let mut ends = (1..=compactions).map(|nth| turn_start(turns, nth * part));
         let first = ends.next().unwrap_or(turns.len());
         let middle = turn_start(&turns[..first], first / 2);
-        plant(&mut lived, NeedlePlace::First);
-        add(&mut lived, &turns[..middle])?;
-        plant(&mut lived, NeedlePlace::Middle);
-        add(&mut lived, &turns[middle..first])?;
-        plant(&mut lived, NeedlePlace::Last);
+        plant(&mut log, NeedlePlace::First);
+        add(&mut log, &turns[..middle]);
+        plant(&mut log, NeedlePlace::Middle);
+        add(&mut log, &turns[middle..first]);
+        plant(&mut log, NeedlePlace::Last);
         let mut begin = first;
-        let mut made = usize::from(application.compact_now(&mut lived.log)?);
+        let mut made = usize::from(application.compact_now(&mut log)?);
         for end in ends {
-            add(&mut lived, &turns[begin..end])?;
-            made += usize::from(application.compact_now(&mut lived.log)?);
+            add(&mut log, &turns[begin..end]);
+            made += usize::from(application.compact_now(&mut log)?);
             begin = end;
         }
-        add(&mut lived, &turns[begin..])?;
+        add(&mut log, &turns[begin..]);
         // Needles that passed fewer compactions would count as survivors of all of them.
         if made < compactions {
             return Ok(Vec::new());
         }
-        let id = free_id(&lived.log, "question");
-        lived.log.push(Message::user("Please go on.").with_id(id));
-        let plan = application.manager.build_plan(&application.request(&lived.log));
+        let id = free_id(&log, "question");
+        log.push(Message::user("Please go on.").with_id(id));
+        let plan = application.manager.build_plan(&application.request(&log));
         let plan = plan.map_err(|error| Error::plan("the prompt with needles", error))?;
         // Word by word: a paraphrase of a number or of an order is a loss.
         let survives = |sentence: &str| {

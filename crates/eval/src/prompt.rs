@@ -2,7 +2,7 @@
 
 use crate::{
     baseline::Selected,
-    priced::{Priced, joined},
+    counted::{Counted, joined},
     question::{Evidence, Question},
     result::QuestionResult,
     words::{SentWords, Words},
@@ -44,7 +44,7 @@ impl SentPrompt {
     pub(crate) fn from_selected(selected: &Selected<'_>, budget: u64) -> Self {
         // The question is last. It is no message of the session, but may have the id of one.
         let session = &selected.items[..selected.items.len().saturating_sub(1)];
-        let (documents, messages): (Vec<&Priced>, Vec<&Priced>) =
+        let (documents, messages): (Vec<&Counted>, Vec<&Counted>) =
             session.iter().partition(|item| item.role.is_none());
         Self {
             tokens: selected.tokens,
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn question_does_not_hide_the_message_with_its_id() {
-        let item = |text: &str| Priced {
+        let item = |text: &str| Counted {
             id: ItemId::from("m0"),
             role: Some(Role::User),
             tokens: 3,

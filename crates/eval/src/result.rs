@@ -84,17 +84,21 @@ impl TurnSums {
     /// Adds the sums of other turns.
     pub fn add(&mut self, other: &Self) {
         self.prompts += other.prompts;
-        self.tokens += other.tokens;
-        self.budget += other.budget;
+        // Budgets come from users, and may be as large as the type.
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.budget = self.budget.saturating_add(other.budget);
         self.overflows += other.overflows;
         self.kept += other.kept;
         self.before += other.before;
         self.after += other.after;
         self.compactions += other.compactions;
-        if let Some(cost) = other.cost {
-            self.cost = Some(self.cost.unwrap_or_default().saturating_add(cost));
-        }
+        self.cost = sum_of_costs(self.cost, other.cost);
     }
+}
+
+/// Adds two costs. A cost that is unknown counts as 0, unless both are.
+pub(crate) fn sum_of_costs(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.or(other).map(|_| one.unwrap_or_default().saturating_add(other.unwrap_or_default()))
 }
 
 /// The survival of one needle.

@@ -2,8 +2,8 @@
 
 use crate::{
     needle::{NeedleKind, NeedlePlace},
-    result::{CaseResult, CellResult, TurnSums},
-    share::Share,
+    result::{CaseResult, CellResult, TurnSums, sum_of_costs},
+    share::{Share, per_mille},
 };
 use std::{fmt, str::FromStr};
 
@@ -92,11 +92,6 @@ impl Scores {
     }
 }
 
-/// Adds two costs. A cost that is unknown counts as 0, unless both are.
-fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    one.or(other).map(|_| one.unwrap_or_default().saturating_add(other.unwrap_or_default()))
-}
-
 impl ScoreRow {
     fn new(set: &str, cell: &CellResult) -> Self {
         Self {
@@ -124,11 +119,12 @@ impl ScoreRow {
         self.sessions += 1;
         for result in &cell.questions {
             self.prompts += 1;
-            self.tokens += result.tokens;
-            self.budgets += result.budget;
+            self.tokens = self.tokens.saturating_add(result.tokens);
+            self.budgets = self.budgets.saturating_add(result.budget);
             self.overflows += u64::from(result.overflow > 0);
-            self.question_cost = sum(self.question_cost, result.cost);
-            let missing = result.missing.len() as u64;
+            self.question_cost = sum_of_costs(self.question_cost, result.cost);
+            // Results may be read from a file that somebody changed.
+            let missing = (result.missing.len() as u64).min(result.evidence);
             // A question without evidence has no share: the answer is not in the session.
             if let Some(share) = ((result.evidence - missing) * 1_000_000).checked_div(result.evidence) {
                 self.questions += 1;
@@ -165,7 +161,7 @@ impl ScoreRow {
     /// dollar. Returns `None` if the model has no price.
     #[must_use]
     pub fn cost(&self) -> Option<u64> {
-        sum(self.turns.cost, self.question_cost)
+        sum_of_costs(self.turns.cost, self.question_cost)
     }
 
     /// Returns the share of questions with all their evidence in the prompt.
@@ -177,7 +173,7 @@ impl ScoreRow {
     /// Returns the survival of all needles.
     #[must_use]
     pub fn survival(&self) -> Share {
-        let sum = |of: fn(&NeedleScore) -> u64| self.needles.iter().map(of).sum();
+        let sum = |count: fn(&NeedleScore) -> u64| self.needles.iter().map(count).sum();
         Share::new(sum(|score| score.survived), sum(|score| score.planted))
     }
 
@@ -202,7 +198,11 @@ impl ScoreRow {
         let share = match metric {
             Metric::Whole => self.whole(),
             Metric::Evidence => Share::new(self.shares, self.questions * 1_000_000),
-            Metric::BudgetUsed => Share::new(self.tokens + turns.tokens, self.budgets + turns.budget),
+            // Not a share: prompts over their budget can make it exceed 100 %.
+            Metric::BudgetUsed => {
+                let tokens = self.tokens.saturating_add(turns.tokens);
+                return per_mille(tokens, self.budgets.saturating_add(turns.budget));
+            }
             Metric::PrefixKept => Share::new(turns.kept, turns.before),
             Metric::CacheHit => Share::new(turns.kept, turns.after),
             Metric::Needles => self.survival(),

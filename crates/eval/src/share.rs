@@ -28,9 +28,7 @@ impl Share {
     /// Returns the share in per mille, rounded to the nearest. Returns `None` if there is no case.
     #[must_use]
     pub fn per_mille(self) -> Option<u64> {
-        // Twice the values, so that a half is rounded without a fraction.
-        let twice = u128::from(self.part) * 2_000 + u128::from(self.whole);
-        twice.checked_div(u128::from(self.whole) * 2).and_then(|rounded| rounded.try_into().ok())
+        per_mille(self.part, self.whole)
     }
 
     /// Returns the share as a whole number of per cent, or `-` if there is no case.
@@ -65,9 +63,21 @@ impl fmt::Display for Share {
         let (Some(share), Some((low, high))) = (self.per_mille(), self.interval()) else {
             return f.write_str("-");
         };
-        let percent = |per_mille: u64| format!("{}.{}", per_mille / 10, per_mille % 10);
         write!(f, "{} % ({} to {})", percent(share), percent(low), percent(high))
     }
+}
+
+/// Returns a part in relation to a whole in per mille, rounded to the nearest. It may exceed 1,000. Returns
+/// `None` if the whole is 0.
+pub(crate) fn per_mille(part: u64, whole: u64) -> Option<u64> {
+    // Twice the values, so that a half is rounded without a fraction.
+    let twice = u128::from(part) * 2_000 + u128::from(whole);
+    twice.checked_div(u128::from(whole) * 2).and_then(|rounded| rounded.try_into().ok())
+}
+
+/// Formats a value in per mille as per cent with one decimal.
+pub(crate) fn percent(per_mille: u64) -> String {
+    format!("{}.{}", per_mille / 10, per_mille % 10)
 }
 
 #[cfg(test)]

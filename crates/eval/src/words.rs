@@ -51,7 +51,7 @@ impl Words {
 
     fn shingles(&self) -> impl Iterator<Item = u64> {
         self.0.windows(SHINGLE).map(|words| {
-            // The default keys are fixed, so equal words have equal hashes on every machine.
+            // Hashes are only compared with those of the same run. The default keys are fixed.
             let mut hasher = DefaultHasher::new();
             words.hash(&mut hasher);
             hasher.finish()

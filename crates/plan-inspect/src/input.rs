@@ -92,7 +92,12 @@ pub(crate) fn text(path: &Path) -> Result<(String, String)> {
 pub(crate) fn values(path: &Path) -> Result<impl Iterator<Item = Result<Box<RawValue>>> + use<>> {
     let (name, from, _) = open(path)?;
     let values = serde_json::Deserializer::from_reader(BufReader::new(from)).into_iter::<Box<RawValue>>();
-    Ok(values.map(move |value| value.with_context(|| format!("{name}: not JSON"))))
+    Ok(values.map(move |value| {
+        value.map_err(|error| {
+            let fault = if error.is_io() { "cannot be read" } else { "not JSON" };
+            anyhow::Error::new(error).context(format!("{name}: {fault}"))
+        })
+    }))
 }
 
 /// Checks if a file is compressed with gzip.

@@ -1,5 +1,6 @@
 //! Curves in a coordinate system, as numbers for an SVG picture.
 
+use crate::logarithm::log2;
 use serde::Serialize;
 
 /// The size of a chart, in SVG units, and its margins: left, right, top, bottom.
@@ -104,22 +105,4 @@ impl Chart {
             curves: curves.collect(),
         })
     }
-}
-
-/// Returns the logarithm of `value / base` to the base 2, in 1/256. Pictures need no more.
-fn log2(value: u64, base: u64) -> u64 {
-    let mut quotient = (u128::from(value.max(base)) << 32) / u128::from(base.max(1));
-    let mut log = 0;
-    while quotient >= 2 << 32 {
-        quotient >>= 1;
-        log += 256;
-    }
-    for bit in (0..8).rev() {
-        quotient = (quotient * quotient) >> 32;
-        if quotient >= 2 << 32 {
-            quotient >>= 1;
-            log += 1 << bit;
-        }
-    }
-    log
 }

@@ -3,7 +3,7 @@
 mod chart;
 mod view;
 
-use crate::{error::Error, scores::Scores};
+use crate::{error::Error, needles::Needles, scores::Scores};
 use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig, value::Serde};
 use view::SetView;
 
@@ -29,6 +29,10 @@ pub fn page(scores: &Scores) -> Result<String, Error> {
     engine.set_syntax(syntax.map_err(fault)?);
     engine.add_template(NAME, PAGE).map_err(fault)?;
     let sets: Vec<SetView> = scores.rows().chunk_by(|a, b| a.set == b.set).map(SetView::new).collect();
-    let values = context! { style => Value::from_safe_string(STYLE.into()), sets => Serde(sets) };
+    let values = context! {
+        style => Value::from_safe_string(STYLE.into()),
+        compactions => Serde(Needles::COMPACTIONS),
+        sets => Serde(sets),
+    };
     engine.get_template(NAME).and_then(|template| template.render(values)).map_err(fault)
 }

@@ -5,8 +5,9 @@ use crate::{
     needle::NeedleKind,
     needles::Needles,
     scores::{Metric, ScoreRow},
-    share::Share,
+    share::{Share, percent},
 };
+use context_window::text::plain::dollars;
 use serde::Serialize;
 
 /// The number of styles of curves in the style sheet.
@@ -99,7 +100,7 @@ fn points<'a>(
     let mut points: Vec<(u64, u64, String)> = rows
         .filter_map(|row| {
             let share = row.per_mille(Metric::Evidence)?;
-            let title = format!("{}, {} tokens: {} %", row.policy, row.budget, percent(Some(share)));
+            let title = format!("{}, {} tokens: {} %", row.policy, row.budget, percent(share));
             Some((x(row)?, share, title))
         })
         .collect();
@@ -113,15 +114,9 @@ fn cost_of_prompt(row: &ScoreRow) -> Option<u64> {
     (row.cost()? / 1_000).checked_div(row.prompts + row.turns.prompts)
 }
 
-/// Returns a value in per mille as per cent with one decimal.
-fn percent(per_mille: Option<u64>) -> String {
-    per_mille.map_or_else(|| "-".into(), |value| format!("{}.{}", value / 10, value % 10))
-}
-
 impl RowView {
     fn new(row: &ScoreRow) -> Self {
-        let figure = |metric| percent(row.per_mille(metric));
-        let cents = row.cost().map(|cost| cost / 10_000_000);
+        let figure = |metric| row.per_mille(metric).map_or_else(|| "-".into(), percent);
         Self {
             policy: row.policy.clone(),
             is_baseline: row.is_baseline,
@@ -132,7 +127,7 @@ impl RowView {
             over: row.overflows + row.turns.overflows,
             kept: figure(Metric::PrefixKept),
             cached: figure(Metric::CacheHit),
-            cost: cents.map_or_else(|| "-".into(), |cents| format!("${}.{:02}", cents / 100, cents % 100)),
+            cost: row.cost().map_or_else(|| "-".into(), dollars),
             compactions: row.turns.compactions,
         }
     }

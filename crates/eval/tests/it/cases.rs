@@ -1,7 +1,9 @@
 //! Sessions with questions, in each form of their files.
 
 use crate::{evaluation, talk};
-use context_window_eval::{ErrorKind, EvalCase, Scores};
+use context_window::{Config, ContextWindowManager, Model, PlanRequest, RequestLimits, TokenCounter};
+use context_window_eval::{Baseline, ErrorKind, EvalCase, Metric, Policy, Scores};
+use context_window_formats::{SessionTexts, session_json};
 use serde_json::json;
 
 /// Returns the error of a case that cannot be read.
@@ -36,9 +38,9 @@ fn three_forms_have_the_same_questions() {
 
 #[test]
 fn question_is_asked_after_its_message() {
-    let question =
-        |after: &str, evidence: &str| json!({"text": "Whereabouts?", "evidence": [evidence], "after": after});
-    let questions = [question("m5", "m5"), question("m5", "m7"), question("2024-01-01", "m7")];
+    let question = |key: &str, after: &str, evidence: &str| json!({"text": "Whereabouts?", "evidence": [evidence], key: after});
+    let questions =
+        [question("after", "m5", "m5"), question("asked", "m5", "m7"), question("asked", "2024-01-01", "m7")];
     let case = json!({"messages": talk(8), "questions": questions});
     let case = EvalCase::from_json(&case.to_string()).unwrap();
     assert_eq!(case.questions().iter().map(|one| one.messages_before).collect::<Vec<_>>(), [6, 6, 8]);
@@ -55,6 +57,48 @@ fn question_is_asked_after_its_message() {
 }
 
 #[test]
+fn baselines_send_system_texts_notes_and_tools_like_the_planner() {
+    let tool = json!({"type": "function", "function": {"name": "stock", "description": "Returns the stock of an item.",
+        "parameters": {"type": "object", "properties": {"item": {"type": "string"}}}}});
+    let case = json!({
+        "system": "You answer for a shop. Name the document that you used.",
+        "pinned": [{"id": "customer", "text": "The customer is Ida; she prefers short answers."}],
+        "tools": [tool],
+        "messages": talk(8),
+        "questions": [{"text": "How much is item 3?", "evidence": ["m3"]}]
+    });
+    let case = EvalCase::from_json(&case.to_string()).unwrap();
+    let result = evaluation([100_000]).with_every(1).evaluate(&case).unwrap();
+    let cell = |policy: &str| result.cells.iter().find(|cell| cell.policy == policy).unwrap();
+    let (planner, newest) = (cell("default"), cell("newest"));
+    assert_eq!(newest.questions[0].tokens, planner.questions[0].tokens);
+    assert_eq!(newest.turns, planner.turns);
+}
+
+/// A session that its application compacted is asked as if it had not been.
+#[test]
+fn recorded_compactions_are_not_those_of_the_evaluation() {
+    let mut json = json!({"messages": talk(60), "questions": [{"text": "How much is item 3?", "evidence": ["m3", "m57"]}]});
+    let plain = EvalCase::from_json(&json.to_string()).unwrap();
+    let counter = TokenCounter::chars_per_4();
+    let manager = ContextWindowManager::new(Model::custom("m"), counter, Config::default()).unwrap();
+    let limits = RequestLimits::prompt_budget(600);
+    let mut log = plain.session().log.clone();
+    let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
+    manager.compactor().compact_without_model(&mut log, &job).unwrap();
+    let own =
+        session_json(&manager, &PlanRequest::new(&log).with_limits(limits), SessionTexts::Kept).unwrap();
+    let questions = json["questions"].take();
+    json = serde_json::from_str(&own).unwrap();
+    json["questions"] = questions;
+    let compacted = EvalCase::from_json(&json.to_string()).unwrap();
+    assert_eq!(log.compactions().count(), 1);
+    assert_eq!(compacted.session().log.compactions().count(), 0);
+    let evaluation = evaluation([300, 2_000]);
+    assert_eq!(evaluation.evaluate(&compacted).unwrap().cells, evaluation.evaluate(&plain).unwrap().cells);
+}
+
+#[test]
 fn question_without_evidence_has_tokens_and_no_share() {
     let case = json!({"messages": talk(4), "questions": [{"text": "Who is Ida?", "evidence": null}]});
     let case = EvalCase::from_json(&case.to_string()).unwrap();
@@ -63,6 +107,21 @@ fn question_without_evidence_has_tokens_and_no_share() {
     let row = &scores.rows()[0];
     assert_eq!((row.questions, row.prompts, row.whole().per_mille()), (0, 1, None));
     assert!(row.tokens > 0);
+}
+
+#[test]
+fn used_budget_of_prompts_that_overflow_exceeds_100_percent() {
+    let case =
+        json!({"messages": talk(4), "questions": [{"text": "How much is item 3?", "evidence": ["m3"]}]});
+    let case = EvalCase::from_json(&case.to_string()).unwrap();
+    let evaluation =
+        evaluation([5, u64::MAX]).with_policies([Policy::baseline(Baseline::Newest)]).with_every(1);
+    let mut scores = Scores::default();
+    scores.add("talk", &evaluation.evaluate(&case).unwrap());
+    let [small, large] = scores.rows() else { panic!() };
+    assert_eq!((small.overflows, small.turns.overflows), (1, 2));
+    assert!(small.per_mille(Metric::BudgetUsed) > Some(1_000));
+    assert_eq!(large.per_mille(Metric::BudgetUsed), Some(0));
 }
 
 #[test]
@@ -93,6 +152,20 @@ fn unusable_case_is_an_error_with_its_place() {
         ),
         "session `s`, questions[0].evidence[1]: no message or document has the id `m9`; expected one of the session"
     );
+    assert_eq!(
+        error(
+            &json!({"id": "s", "messages": messages, "questions": [{"text": "Why?", "after": "2024-01-01"}]})
+        ),
+        "session `s`, questions[0].after: no message has the id `2024-01-01`; expected one of the session"
+    );
+    let no_questions = json!({"id": 7, "messages": messages, "questions": []});
+    assert!(error(&no_questions).starts_with("session `7`: no questions"));
+    assert_eq!(
+        error(&json!({"id": "s", "messages": messages, "query": " "})),
+        "session `s`, query: is empty; expected a question"
+    );
+    let both = json!({"messages": messages, "questions": [], "qa": []});
+    assert!(error(&both).contains("duplicate field `questions`"));
     assert_eq!(
         error(&json!({"id": "s", "messages": messages, "questions": [{"text": " ", "evidence": []}]})),
         "session `s`, questions[0].text: is empty; expected a question"

@@ -1,6 +1,7 @@
 //! Laws of evaluations.
 
 use crate::{evaluation, talk};
+use context_window::{Model, TokenCounter, usage::CostTerms};
 use context_window_eval::{EvalCase, Evaluation, Policy, Scores, evaluate_all};
 use serde_json::json;
 
@@ -87,8 +88,13 @@ fn first_error_in_the_order_of_the_sessions_is_returned() {
 
 #[test]
 fn settings_tell_evaluations_apart() {
+    let counter = || TokenCounter::named("o200k_base").unwrap();
     let settings = [
         evaluation([100]).settings(),
+        evaluation([100]).with_costs(CostTerms::default().with_day(Some("2026-12-01"))).settings(),
+        Evaluation::new(Model::custom("m"), counter()).settings(),
+        Evaluation::new(Model::custom("n"), counter()).settings(),
+        Evaluation::new(Model::custom("m"), TokenCounter::chars_per_4()).settings(),
         evaluation([200]).settings(),
         evaluation([100]).with_every(3).settings(),
         evaluation([100]).with_needles(context_window_eval::Needles::from_seed(1)).settings(),

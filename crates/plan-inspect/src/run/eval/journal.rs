@@ -44,7 +44,7 @@ impl Journal {
     /// Opens a file, creates it if it does not exist, and reads the results in it. Without a file, nothing is
     /// kept.
     ///
-    /// A last line without its end is left out: it was being written when an earlier run ended.
+    /// A last line without its end is removed: it was being written when an earlier run ended.
     pub(super) fn open(path: Option<&Path>) -> Result<(Self, Known)> {
         let Some(path) = path else { return Ok((Self(None), Known::new())) };
         let name = path.display();
@@ -55,18 +55,19 @@ impl Journal {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file =
             options.read(true).append(true).create(true).open(path).with_context(|| cannot("opened"))?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).with_context(|| cannot("read"))?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        // Bytes, because the last line may end inside of a character.
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).with_context(|| cannot("read"))?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let mut known = Known::new();
-        for (line, number) in text[..whole].lines().zip(1..) {
-            let line: Line<CaseResult> = serde_json::from_str(line).with_context(|| {
+        for (line, number) in bytes[..whole].split_inclusive(|byte| *byte == b'\n').zip(1..) {
+            let line: Line<CaseResult> = serde_json::from_slice(line).with_context(|| {
                 format!("{name}:{number}: not a result of `eval`; expected a new file, or one of --journal")
             })?;
             known.insert(line.key, line.result);
         }
         // A file without a single whole line, such as a text of one line, is not one of this tool.
-        if whole == 0 && !text.is_empty() && !text.starts_with("{\"key\":") {
+        if whole == 0 && !bytes.is_empty() && !bytes.starts_with(b"{\"key\":") {
             bail!("{name}:1: not a result of `eval`; expected a new file, or one of --journal");
         }
         file.set_len(whole as u64).with_context(|| cannot("written"))?;

@@ -59,6 +59,7 @@ fn evaluation(args: &Eval) -> Result<Evaluation> {
     let manager = ContextWindowManager::configured(model.clone(), Config::default())?;
     let mut policies = args.policies.iter().map(|name| policy(name)).collect::<Result<Vec<_>>>()?;
     policies.extend(args.baselines()?.into_iter().map(Policy::baseline));
+    ensure_unique("FILES", args.files.iter().map(|path| set_name(path)))?;
     ensure_unique("--budget", args.budgets.iter().map(|budget| report::grouped(*budget)))?;
     ensure_unique("--policy and --baseline", policies.iter().map(|policy| policy.name().to_owned()))?;
     let evaluation = Evaluation::new(model, manager.counter().clone())

@@ -16,10 +16,9 @@ pub(super) fn percent(per_mille: Option<u64>) -> String {
 /// Formats one table for each set of sessions.
 pub(super) fn text(scores: &Scores, screen: &Screen) -> String {
     let mut text = String::new();
-    let mut rows = scores.rows();
-    while let Some(first) = rows.first() {
-        let (of_set, rest) = rows.split_at(rows.iter().take_while(|row| row.set == first.set).count());
-        rows = rest;
+    for rows in scores.rows().chunk_by(|a, b| a.set == b.set) {
+        // A chunk has at least one row.
+        let first = &rows[0];
         if !text.is_empty() {
             text.push('\n');
         }
@@ -31,13 +30,9 @@ pub(super) fn text(scores: &Scores, screen: &Screen) -> String {
             report::grouped(first.prompts - first.questions),
         );
         // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "{}\n{}",
-            Tone::Heading.paint(&heading, screen.colour()),
-            main_table(of_set, screen)
-        );
-        let needles = needle_table(of_set, screen);
+        let _ =
+            write!(text, "{}\n{}", Tone::Heading.paint(&heading, screen.colour()), main_table(rows, screen));
+        let needles = needle_table(rows, screen);
         text.extend(needles.map(|table| format!("\n{table}")));
     }
     text
@@ -90,6 +85,10 @@ fn interval(share: Share) -> String {
 
 /// Returns the survival of needles, in per cent by place. Returns `None` if none were planted.
 fn needle_table(rows: &[ScoreRow], screen: &Screen) -> Option<String> {
+    let planted: Vec<&ScoreRow> = rows.iter().filter(|row| !row.needles.is_empty()).collect();
+    if planted.is_empty() {
+        return None;
+    }
     let heading = |compactions: u64| format!("after {compactions} (first/middle/last %)");
     let [one, two, five] = Needles::COMPACTIONS.map(heading);
     let mut table = Table::new(&[
@@ -100,8 +99,7 @@ fn needle_table(rows: &[ScoreRow], screen: &Screen) -> Option<String> {
         (two.as_str(), Align::Right),
         (five.as_str(), Align::Right),
     ]);
-    let planted = rows.iter().filter(|row| !row.needles.is_empty());
-    for (row, kind) in planted.clone().flat_map(|row| NeedleKind::ALL.map(|kind| (row, kind))) {
+    for (row, kind) in planted.into_iter().flat_map(|row| NeedleKind::ALL.map(|kind| (row, kind))) {
         let [one, two, five] = Needles::COMPACTIONS.map(|compactions| survival(row, kind, compactions));
         table.row([
             report::brief(&row.policy),
@@ -112,7 +110,6 @@ fn needle_table(rows: &[ScoreRow], screen: &Screen) -> Option<String> {
             five,
         ]);
     }
-    planted.clone().next()?;
     Some(table.within(screen.limit()).in_colour(screen.colour()).to_string())
 }
 

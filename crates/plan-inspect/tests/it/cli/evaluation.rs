@@ -99,9 +99,9 @@ fn interrupted_run_continues_with_the_same_bytes() {
     }
     drop(run.kill());
     run.wait().unwrap();
-    // A line that was being written when the run ended.
+    // A line that was being written when the run ended, in the middle of a character.
     let before = fs::read_to_string(&journal).unwrap();
-    fs::write(&journal, before.clone() + "{\"key\":\"12").unwrap();
+    fs::write(&journal, [before.as_bytes(), b"{\"key\":\"12\xc3"].concat()).unwrap();
     assert_eq!(out(&args), whole);
     let after = fs::read_to_string(&journal).unwrap();
     assert!(after.starts_with(&before), "results of the first run are kept");
@@ -129,6 +129,12 @@ fn unusable_input_is_an_error() {
     assert!(fails(&["eval", "examples/support-chat.json"]).contains("no questions; expected `questions`"));
     let empty = file("no-sessions.jsonl", b"\n");
     assert!(fails(&["eval", empty.to_str().unwrap()]).contains("no sessions; expected JSON lines"));
+    let twice = fails(&["eval", QUESTIONS, QUESTIONS]);
+    assert!(twice.contains("FILES: questions is given twice"), "{twice}");
+    let cut = packed(&fs::read_to_string(crate::support::root().join(QUESTIONS)).unwrap());
+    let cut = file("cut-questions.jsonl.gz", &cut[..cut.len() / 2]);
+    let error = fails(&["eval", cut.to_str().unwrap()]);
+    assert!(error.contains("cut-questions.jsonl.gz: cannot be read") && error.contains("gzip"), "{error}");
     let broken = file("broken-questions.jsonl", b"{\"query\": \"a?\", \"passages\": []}\n{\"query\": ");
     assert!(fails(&["eval", broken.to_str().unwrap()]).contains("not JSON"));
     let error = fails(&["eval", QUESTIONS, "--policy", "bold"]);
