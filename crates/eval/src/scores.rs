@@ -126,11 +126,13 @@ impl ScoreRow {
             // Results may be read from a file that somebody changed.
             let missing = (result.missing.len() as u64).min(result.evidence);
             // A question without evidence has no share: the answer is not in the session.
-            if let Some(share) = ((result.evidence - missing) * 1_000_000).checked_div(result.evidence) {
+            if let Some(share) =
+                (result.evidence.saturating_sub(missing) * 1_000_000).checked_div(result.evidence)
+            {
                 self.questions += 1;
                 self.questions_whole += u64::from(missing == 0);
                 self.evidence += result.evidence;
-                self.evidence_found += result.evidence - missing;
+                self.evidence_found += result.evidence.saturating_sub(missing);
                 self.shares += share;
             }
         }
