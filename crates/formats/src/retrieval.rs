@@ -35,6 +35,8 @@ pub struct FieldMap {
     source: Vec<String>,
     /// True if a hit may be a pair of a document and its score.
     pairs: bool,
+    /// True if the answer has a list for each field in place of a list of hits.
+    columns: bool,
 }
 
 fn paths(paths: &[&str]) -> Vec<String> {
@@ -55,6 +57,7 @@ impl FieldMap {
             distance: Vec::new(),
             source: paths(&["source"]),
             pairs: false,
+            columns: false,
         }
     }
 
@@ -129,6 +132,118 @@ impl FieldMap {
         }
     }
 
+    /// Creates a map for the rows of a `pgvector` query as JSON. The text is in `content`, `text`, `document`,
+    /// `chunk` or `body`, and the score in `score` or `similarity`. A `distance` is negated, because a smaller
+    /// distance is a better match.
+    #[must_use]
+    pub fn pgvector() -> Self {
+        Self {
+            name: "pgvector".into(),
+            hits: paths(&["rows", ""]),
+            text: paths(&["content", "text", "document", "chunk", "body"]),
+            score: paths(&["score", "similarity"]),
+            distance: paths(&["distance"]),
+            source: paths(&["source", "metadata.source"]),
+            ..Self::new()
+        }
+    }
+
+    /// Creates a map for the answers of Elasticsearch and `OpenSearch` to `_search`, or for their list of
+    /// hits. The text is in `_source.text`, `_source.content`, `_source.body` or `_source.page_content`.
+    #[must_use]
+    pub fn elasticsearch() -> Self {
+        Self {
+            name: "elasticsearch".into(),
+            hits: paths(&["hits.hits", "hits", ""]),
+            id: paths(&["_id"]),
+            text: paths(&["_source.text", "_source.content", "_source.body", "_source.page_content"]),
+            score: paths(&["_score"]),
+            source: paths(&["_source.source", "_source.metadata.source"]),
+            ..Self::new()
+        }
+    }
+
+    /// Creates a map for Weaviate's answer to a GraphQL `Get` of one class, or for the objects of its
+    /// clients. Scores come from `score` or `certainty`. A `distance` is negated, because a smaller distance
+    /// is a better match.
+    #[must_use]
+    pub fn weaviate() -> Self {
+        let meta = ["_additional", "metadata"];
+        let both = |name: &str| meta.map(|prefix| format!("{prefix}.{name}"));
+        Self {
+            name: "weaviate".into(),
+            hits: paths(&["data.Get.*", "objects", ""]),
+            id: paths(&["_additional.id", "uuid", "id"]),
+            text: paths(&[
+                "text",
+                "content",
+                "body",
+                "properties.text",
+                "properties.content",
+                "properties.body",
+            ]),
+            score: [both("score"), both("certainty")].concat(),
+            distance: both("distance").into(),
+            source: paths(&["source", "properties.source"]),
+            ..Self::new()
+        }
+    }
+
+    /// Creates a map for Milvus: the answer of its REST interface to `search`, or the hits of one query of
+    /// `pymilvus`. Its `distance` is larger for a better match with the metrics `COSINE` and `IP`. For the
+    /// metric `L2` add [`FieldMap::with_distances`].
+    #[must_use]
+    pub fn milvus() -> Self {
+        Self {
+            name: "milvus".into(),
+            hits: paths(&["data", ""]),
+            id: paths(&["id", "pk", "entity.id"]),
+            text: paths(&["text", "content", "entity.text", "entity.content"]),
+            score: paths(&["distance", "score"]),
+            source: paths(&["source", "entity.source"]),
+            ..Self::new()
+        }
+    }
+
+    /// Creates a map for Chroma's answer to `query`, which has a list for each field. Its distances are
+    /// negated, because a smaller distance is a better match.
+    #[must_use]
+    pub fn chroma() -> Self {
+        Self {
+            name: "chroma".into(),
+            id: paths(&["ids"]),
+            text: paths(&["documents"]),
+            score: Vec::new(),
+            distance: paths(&["distances"]),
+            source: paths(&["metadatas.source"]),
+            columns: true,
+            ..Self::new()
+        }
+    }
+
+    /// Creates a map for Pinecone's answer to `query`, with the text in `metadata.text`,
+    /// `metadata.content` or `metadata.chunk_text`, or to a search of records, with the text in `fields`. For
+    /// an index with the metric `euclidean` add [`FieldMap::with_distances`].
+    #[must_use]
+    pub fn pinecone() -> Self {
+        Self {
+            name: "pinecone".into(),
+            hits: paths(&["matches", "result.hits", ""]),
+            id: paths(&["id", "_id"]),
+            text: paths(&[
+                "metadata.text",
+                "metadata.content",
+                "metadata.chunk_text",
+                "fields.text",
+                "fields.content",
+                "fields.chunk_text",
+            ]),
+            score: paths(&["score", "_score"]),
+            source: paths(&["metadata.source", "fields.source"]),
+            ..Self::new()
+        }
+    }
+
     /// Sets the name of the answer in errors, such as a file or an address.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Self {
@@ -194,7 +309,10 @@ impl FieldMap {
     /// Returns `ErrorKind::Input` with the place of the hit and the paths searched. Causes are text that is
     /// not JSON, a missing list of hits, and hits without a text or a numeric score.
     pub fn read_hits(&self, json: &str) -> Result<Vec<RagItem>, Error> {
-        let whole = self.parse(json)?;
+        let mut whole = self.parse(json)?;
+        if self.columns {
+            whole = self.rows(&whole)?;
+        }
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {
             let paths: Vec<&str> =
                 self.hits.iter().map(|path| if path.is_empty() { "an array" } else { path }).collect();
@@ -202,6 +320,11 @@ impl FieldMap {
                 format!("no array of hits; looked for {}, found {}", paths.join(", "), shape(&whole));
             Error::input(&self.name, detail)
         })?;
+        // A list for each query. Only milvus has one that is not a pair.
+        let list = match list.as_slice() {
+            [Value::Array(only)] if !self.pairs => only,
+            _ => list,
+        };
         // Without any score only the order is known, and retrievers list the best hit first.
         let ranked = list.iter().all(|hit| self.score_of(hit).is_none());
         list.iter().enumerate().map(|(nth, hit)| self.item(nth, hit, ranked)).collect()
@@ -226,6 +349,46 @@ impl FieldMap {
         Ok(if rest.is_empty() { first } else { std::iter::once(first).chain(rest).collect() })
     }
 
+    /// Turns the lists of an answer with a list for each field into a list of hits.
+    fn rows(&self, whole: &Value) -> Result<Value, Error> {
+        let fields =
+            || self.id.iter().chain(&self.text).chain(&self.distance).chain(&self.score).chain(&self.source);
+        let mut columns: Vec<(&str, &Vec<Value>)> = Vec::new();
+        // `metadatas.source` is a key inside of the values of `metadatas`.
+        for name in fields().map(|path| path.split('.').next().unwrap_or_default()) {
+            let Some(column) = at(whole, name).and_then(Value::as_array) else { continue };
+            let column = match column.as_slice() {
+                [Value::Array(only)] => only,
+                [Value::Array(_), ..] => {
+                    let detail =
+                        format!("`{name}` has the results of {} queries; expected one", column.len());
+                    return Err(Error::input(&self.name, detail));
+                }
+                _ => column,
+            };
+            columns.push((name, column));
+        }
+        let length = columns.first().map_or(0, |(_, column)| column.len());
+        if let Some((name, column)) = columns.iter().find(|(_, column)| column.len() != length) {
+            let (first, _) = columns[0];
+            let detail = format!(
+                "`{name}` has {} values and `{first}` has {length}; expected equal numbers",
+                column.len()
+            );
+            return Err(Error::input(&self.name, detail));
+        }
+        if columns.is_empty() {
+            let looked: Vec<&str> = fields().map(String::as_str).collect();
+            let detail =
+                format!("no lists of fields; looked for {}, found {}", looked.join(", "), shape(whole));
+            return Err(Error::input(&self.name, detail));
+        }
+        let row = |nth: usize| {
+            columns.iter().map(|(name, column)| ((*name).to_owned(), column[nth].clone())).collect()
+        };
+        Ok(Value::Array((0..length).map(|nth| Value::Object(row(nth))).collect()))
+    }
+
     /// Splits a pair into its document and its score. Returns any other hit unchanged, without a score.
     fn split_hit<'v>(&self, hit: &'v Value) -> (&'v Value, Option<f64>) {
         match hit.as_array().map(Vec::as_slice) {
@@ -238,7 +401,7 @@ impl FieldMap {
     fn score_of(&self, hit: &Value) -> Option<f64> {
         let (hit, outer_score) = self.split_hit(hit);
         // Stores such as Tantivy wrap each value in a list, which `one` unwraps.
-        let number = |paths: &[String]| paths.iter().find_map(|path| one(at(hit, path)?).as_f64());
+        let number = |paths: &[String]| paths.iter().find_map(|path| number_of(one(at(hit, path)?)));
         // The score of a pair has no path of its own. It is a distance if the map reads distances only.
         let turned_round = self.score.is_empty();
         let outer_score = outer_score.map(|score| if turned_round { -score } else { score });
@@ -292,11 +455,22 @@ fn shape(value: &Value) -> String {
     }
 }
 
-/// Returns the value at a dotted path. Returns `None` for a missing value and for null.
+/// Returns the value at a dotted path. Returns `None` for a missing value and for null. The key `*` is the
+/// only key of an object, such as the name of a class.
 fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     // An empty path has no keys, so it returns the whole value.
     let keys = path.split('.').filter(|key| !key.is_empty());
-    keys.into_iter().try_fold(value, |value, key| value.get(key)).filter(|found| !found.is_null())
+    let step = |value: &'v Value, key: &str| match value {
+        Value::Object(object) if key == "*" && object.len() == 1 => object.values().next(),
+        value => value.get(key),
+    };
+    keys.into_iter().try_fold(value, step).filter(|found| !found.is_null())
+}
+
+/// Returns a number, also if it is a text: GraphQL has scores as texts.
+fn number_of(value: &Value) -> Option<f64> {
+    let parsed = || value.as_str()?.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    value.as_f64().or_else(parsed)
 }
 
 /// Returns a value, or the first element of a list.
@@ -364,6 +538,66 @@ mod tests {
             let nodes = format!(r#"[{{"node":{node},"score":0.5,"class_name":"NodeWithScore"}}]"#);
             assert_eq!(read(&FieldMap::llamaindex(), &nodes), [hit("n", 0.5, "t")]);
         }
+    }
+
+    #[test]
+    fn each_preset_reads_its_databases_answer() {
+        let rows = r#"[{"id":4,"content":"near","distance":0.2,"metadata":{"source":"a.md"}},{"id":9,"content":"far","distance":0.7}]"#;
+        assert_eq!(read(&FieldMap::pgvector(), rows), [hit("4", -0.2, "near"), hit("9", -0.7, "far")]);
+        assert_eq!(FieldMap::pgvector().read_hits(rows).unwrap()[0].origin.as_deref(), Some("a.md"));
+        let scored = r#"{"rows":[{"id":"x","text":"t","similarity":0.9}]}"#;
+        assert_eq!(read(&FieldMap::pgvector(), scored), [hit("x", 0.9, "t")]);
+
+        let found = r#"{"took":3,"timed_out":false,"hits":{"total":{"value":1,"relation":"eq"},"max_score":1.5,
+            "hits":[{"_index":"docs","_id":"d7","_score":1.5,"_source":{"content":"t","source":"b.md"}}]}}"#;
+        assert_eq!(read(&FieldMap::elasticsearch(), found), [hit("d7", 1.5, "t")]);
+
+        let got = r#"{"data":{"Get":{"Article":[{"text":"t","_additional":{"id":"u-1","distance":0.25}}]}}}"#;
+        assert_eq!(read(&FieldMap::weaviate(), got), [hit("u-1", -0.25, "t")]);
+        let hybrid =
+            r#"{"data":{"Get":{"Article":[{"text":"t","_additional":{"id":"u-1","score":"0.0163"}}]}}}"#;
+        assert_eq!(read(&FieldMap::weaviate(), hybrid), [hit("u-1", 0.0163, "t")]);
+        let objects = r#"{"objects":[{"uuid":"u-2","properties":{"content":"t"},"metadata":{"certainty":0.8,"distance":0.4}}]}"#;
+        assert_eq!(read(&FieldMap::weaviate(), objects), [hit("u-2", 0.8, "t")]);
+
+        let rest =
+            r#"{"code":0,"data":[{"id":7,"distance":0.9,"text":"t"},{"id":8,"distance":0.4,"text":"u"}]}"#;
+        assert_eq!(read(&FieldMap::milvus(), rest), [hit("7", 0.9, "t"), hit("8", 0.4, "u")]);
+        let client = r#"[[{"id":7,"distance":0.9,"entity":{"text":"t"}}]]"#;
+        assert_eq!(read(&FieldMap::milvus(), client), [hit("7", 0.9, "t")]);
+        assert_eq!(read(&FieldMap::milvus().with_distances(), client), [hit("7", -0.9, "t")]);
+
+        let columns = r#"{"ids":[["a","b"]],"documents":[["t","u"]],"distances":[[0.1,0.3]],
+            "metadatas":[[{"source":"c.md"},null]],"embeddings":null,"include":["documents"]}"#;
+        assert_eq!(read(&FieldMap::chroma(), columns), [hit("a", -0.1, "t"), hit("b", -0.3, "u")]);
+        assert_eq!(FieldMap::chroma().read_hits(columns).unwrap()[0].origin.as_deref(), Some("c.md"));
+        let without_distances = r#"{"ids":[["a","b"]],"documents":[["t","u"]]}"#;
+        assert_eq!(read(&FieldMap::chroma(), without_distances), [hit("a", 0.0, "t"), hit("b", -1.0, "u")]);
+        assert!(read(&FieldMap::chroma(), r#"{"ids":[[]],"documents":[[]],"distances":[[]]}"#).is_empty());
+
+        let matches =
+            r#"{"matches":[{"id":"p","score":0.7,"values":[],"metadata":{"text":"t"}}],"namespace":"n"}"#;
+        assert_eq!(read(&FieldMap::pinecone(), matches), [hit("p", 0.7, "t")]);
+        let records =
+            r#"{"result":{"hits":[{"_id":"p","_score":0.7,"fields":{"chunk_text":"t"}}]},"usage":{}}"#;
+        assert_eq!(read(&FieldMap::pinecone(), records), [hit("p", 0.7, "t")]);
+    }
+
+    #[test]
+    fn columns_that_do_not_match_are_an_error() {
+        let error = |json: &str| FieldMap::chroma().read_hits(json).unwrap_err().to_string();
+        let shown = [
+            error(r#"{"ids":[["a","b"]],"documents":[["t"]]}"#),
+            error(r#"{"ids":[["a"],["b"]],"documents":[["t"],["u"]]}"#),
+            error(r#"{"hits":[]}"#),
+            error(r#"{"ids":[["a"]],"documents":null,"distances":[[0.1]]}"#),
+        ];
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        chroma: `documents` has 1 values and `ids` has 2; expected equal numbers
+        chroma: `ids` has the results of 2 queries; expected one
+        chroma: no lists of fields; looked for ids, documents, distances, metadatas.source, found an object with hits
+        chroma[0]: no text; looked for documents, found an object with ids, distances
+        "#);
     }
 
     #[test]

@@ -130,6 +130,19 @@ pub(crate) enum Retriever {
     Langchain,
     /// LlamaIndex's nodes with scores
     Llamaindex,
+    /// Rows of pgvector: content or text, score, similarity or distance
+    Pgvector,
+    /// Elasticsearch and OpenSearch: _id, _score, _source.text or _source.content
+    #[value(alias = "opensearch")]
+    Elasticsearch,
+    /// Weaviate: text or content, _additional
+    Weaviate,
+    /// Milvus: text or content, distance
+    Milvus,
+    /// Chroma: ids, documents, distances
+    Chroma,
+    /// Pinecone: metadata.text or fields.text, score
+    Pinecone,
 }
 
 impl Retriever {
@@ -142,6 +155,12 @@ impl Retriever {
             Self::Tantivy => FieldMap::tantivy(),
             Self::Langchain => FieldMap::langchain(),
             Self::Llamaindex => FieldMap::llamaindex(),
+            Self::Pgvector => FieldMap::pgvector(),
+            Self::Elasticsearch => FieldMap::elasticsearch(),
+            Self::Weaviate => FieldMap::weaviate(),
+            Self::Milvus => FieldMap::milvus(),
+            Self::Chroma => FieldMap::chroma(),
+            Self::Pinecone => FieldMap::pinecone(),
         }
     }
 }
