@@ -116,8 +116,8 @@ mod tables {
         bytes.concat().into_iter().chain(pairs).collect()
     }
 
-    /// Returns the two tokens that the last merge joins into this token. Returns `[NONE, NONE]` if merging its
-    /// bytes gives other tokens.
+    /// Returns the two tokens that the last merge joins into this token. Returns `[NONE, NONE]` if merging
+    /// its bytes gives other tokens.
     fn split(token: &[u8], ids: &HashMap<&[u8], u32>) -> [u32; 2] {
         let mut borders: Vec<usize> = (0..=token.len()).collect();
         while borders.len() > 3 {

@@ -132,9 +132,9 @@ impl FieldMap {
         }
     }
 
-    /// Creates a map for the rows of a `pgvector` query as JSON. The text is in `content`, `text`, `document`,
-    /// `chunk` or `body`, and the score in `score` or `similarity`. A `distance` is negated, because a smaller
-    /// distance is a better match.
+    /// Creates a map for the rows of a `pgvector` query as JSON. The text is in `content`, `text`,
+    /// `document`, `chunk` or `body`, and the score in `score` or `similarity`. A `distance` is negated,
+    /// because a smaller distance is a better match.
     #[must_use]
     pub fn pgvector() -> Self {
         Self {
@@ -357,6 +357,7 @@ impl FieldMap {
         // `metadatas.source` is a key inside of the values of `metadatas`.
         for name in fields().map(|path| path.split('.').next().unwrap_or_default()) {
             let Some(column) = at(whole, name).and_then(Value::as_array) else { continue };
+            // The outer list has one entry for each query.
             let column = match column.as_slice() {
                 [Value::Array(only)] => only,
                 [Value::Array(_), ..] => {
@@ -368,6 +369,7 @@ impl FieldMap {
             };
             columns.push((name, column));
         }
+        // A list that is missing or null was not asked for, so it says nothing about the number of hits.
         let length = columns.first().map_or(0, |(_, column)| column.len());
         if let Some((name, column)) = columns.iter().find(|(_, column)| column.len() != length) {
             let (first, _) = columns[0];
