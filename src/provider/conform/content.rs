@@ -2,7 +2,7 @@
 
 use super::{
     TargetProfile, TurnPosition, has_one_place,
-    opaque::{self, adds_tools},
+    opaque::{self, PartContext, adds_tools},
 };
 use crate::{
     config::ThinkTags,
@@ -150,6 +150,7 @@ impl TargetProfile {
     /// Returns the changes that a message needs for this target.
     fn changes(&self, message: &Message, turn_position: TurnPosition) -> Changes {
         let role = message.role();
+        let context = PartContext::new(message);
         let accepts = &self.accepts;
         let only_texts = || message.parts().iter().all(|part| matches!(part, Part::Text(_)));
         // A note that the application wrote itself is already in the right form and keeps its role.
@@ -179,10 +180,7 @@ impl TargetProfile {
             // A note gets the user or system role anyway, so its developer role needs no separate change.
             renamed_role: role == Role::Developer && !accepts.developer && !becomes_note,
             parts: !becomes_note
-                && (message
-                    .parts()
-                    .iter()
-                    .any(|part| self.replacement(role, part, message) != Replacement::Same)
+                && (message.parts().iter().any(|part| self.replacement(part, &context) != Replacement::Same)
                     || !self.items_without_reasoning(message, turn_position).is_empty()),
             blanks: !empty && self.omits_blanks() && {
                 let text = message.text();
@@ -201,7 +199,7 @@ impl TargetProfile {
             joined: self.joins_texts(role)
                 && !message.parts().is_empty()
                 && message.written_in(self.wire_format).is_none()
-                && !message.parts().iter().any(|part| self.is_carried(role, part, message)),
+                && !message.parts().iter().any(|part| self.is_carried(part, &context)),
         }
     }
 
@@ -263,15 +261,16 @@ impl TargetProfile {
     }
 
     fn parts_of(&self, message: &Message) -> Vec<Part> {
-        message.parts().iter().filter_map(|part| self.part_of(message, part)).collect()
+        let context = PartContext::new(message);
+        message.parts().iter().filter_map(|part| self.part_of(part, &context)).collect()
     }
 
     /// Returns a part as it is sent in this message, or `None` if it is dropped.
-    fn part_of(&self, message: &Message, part: &Part) -> Option<Part> {
+    fn part_of(&self, part: &Part, context: &PartContext<'_>) -> Option<Part> {
         if self.omits_blanks() && matches!(part, Part::Text(text) if text.trim().is_empty()) {
             return None;
         }
-        match self.replacement(message.role(), part, message) {
+        match self.replacement(part, context) {
             Replacement::Same => Some(self.unmarked_part(part).into_owned()),
             Replacement::Text(text) => Some(Part::Text(text)),
             Replacement::Nothing => None,
@@ -289,10 +288,11 @@ impl TargetProfile {
         let mut no_parts: Vec<usize> =
             if first == 1 && text.is_empty() && self.omits_blanks() { vec![0] } else { Vec::new() };
         let without_reasoning = self.items_without_reasoning(message, turn_position);
+        let context = PartContext::new(message);
         let mut parts = Vec::with_capacity(message.parts().len());
         for (at, part) in message.parts().iter().enumerate().map(|(at, part)| (at + first, part)) {
             let is_item = without_reasoning.binary_search(&at).is_ok();
-            match self.part_of(message, part).filter(|_| !is_item) {
+            match self.part_of(part, &context).filter(|_| !is_item) {
                 Some(part) => parts.push(part),
                 None => no_parts.push(at),
             }
@@ -321,9 +321,10 @@ impl TargetProfile {
     /// Returns true if an assistant message has content, but none that this target accepts.
     pub(crate) fn accepts_nothing_of(&self, message: &Message) -> bool {
         let blank = |text: &str| text.trim().is_empty();
+        let context = PartContext::new(message);
         let takes_none = |part: &Part| match part {
             Part::Text(text) => blank(text),
-            part => self.replacement(message.role(), part, message) == Replacement::Nothing,
+            part => self.replacement(part, &context) == Replacement::Nothing,
         };
         // The cheapest check first: most messages have no parts.
         !message.parts().is_empty()
@@ -362,7 +363,8 @@ impl TargetProfile {
     /// Returns the replacement of a part that this target does not accept in a message of this role. An
     /// assistant message never gets replacement texts, because the model would read words that it did not
     /// write.
-    fn replacement(&self, role: Role, part: &Part, message: &Message) -> Replacement {
+    fn replacement(&self, part: &Part, context: &PartContext<'_>) -> Replacement {
+        let (message, role) = (context.message, context.message.role());
         let named = |text: String| {
             if role == Role::Assistant { Replacement::Nothing } else { Replacement::Text(text) }
         };
@@ -381,7 +383,7 @@ impl TargetProfile {
             Part::Opaque { wire_format, json } => {
                 let value: Value = size::tree(json).unwrap_or_default();
                 let is_native = *wire_format == self.wire_format && value.is_object();
-                if is_native && self.accepts_opaque(role, &value, message) {
+                if is_native && self.accepts_opaque(&value, context) {
                     return Replacement::Same;
                 }
                 if let Some(refusal) = opaque::refusal(&value) {
@@ -405,8 +407,8 @@ impl TargetProfile {
     }
 
     /// Returns true if an opaque part is sent back unchanged.
-    fn is_carried(&self, role: Role, part: &Part, message: &Message) -> bool {
-        matches!(part, Part::Opaque { .. }) && self.replacement(role, part, message) == Replacement::Same
+    fn is_carried(&self, part: &Part, context: &PartContext<'_>) -> bool {
+        matches!(part, Part::Opaque { .. }) && self.replacement(part, context) == Replacement::Same
     }
 
     fn accepts_image(&self, role: Role, url: &str) -> bool {

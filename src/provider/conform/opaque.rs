@@ -6,14 +6,15 @@ use crate::{
     text::object::Object,
 };
 use serde_json::{Value, value::RawValue};
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::OnceCell};
 
 /// The type of a block in which a provider replaced the earlier messages by a summary.
 const COMPACTION: &str = "compaction";
 
 impl TargetProfile {
-    /// Returns true if the target accepts an opaque part of its own wire format in a message of this role.
-    pub(super) fn accepts_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
+    /// Returns true if the target accepts an opaque part of its own wire format in its message.
+    pub(super) fn accepts_opaque(&self, value: &Value, content: &PartContext<'_>) -> bool {
+        let (message, role) = (content.message, content.message.role());
         let came = message.written_in(self.wire_format).is_some();
         let kind = value.get("type").and_then(Value::as_str);
         match (self.wire_format, role) {
@@ -28,9 +29,7 @@ impl TargetProfile {
             (WireFormat::OpenAiResponses, Role::User) => kind.is_some_and(|kind| kind.starts_with("input_")),
             (WireFormat::OpenAiResponses, Role::Tool) => false,
             (WireFormat::OpenAiResponses, Role::Assistant) => {
-                is_items(message)
-                    && !message.parts().iter().any(|part| self.sends_as_text(part))
-                    && kind.is_some_and(|kind| !kind.starts_with("input_"))
+                content.are_items(self) && kind.is_some_and(|kind| !kind.starts_with("input_"))
             }
             (WireFormat::OpenAiResponses, _) => kind == Some("additional_tools"),
             (WireFormat::OpenAiChat | WireFormat::ChatTemplate, Role::Assistant) => kind == Some("refusal"),
@@ -63,6 +62,26 @@ impl TargetProfile {
             Some(object) => object.to_json().into(),
             None => json.into(),
         }
+    }
+}
+
+/// The message of a part. A fact about all of its parts is computed once, so that many parts take linear
+/// time.
+pub(super) struct PartContext<'m> {
+    pub(super) message: &'m Message,
+    are_items: OnceCell<bool>,
+}
+
+impl<'m> PartContext<'m> {
+    pub(super) fn new(message: &'m Message) -> Self {
+        Self { message, are_items: OnceCell::new() }
+    }
+
+    /// Returns true if all parts are items of a provider, and none of them is sent as text.
+    fn are_items(&self, target: &TargetProfile) -> bool {
+        let compute =
+            || is_items(self.message) && !self.message.parts().iter().any(|part| target.sends_as_text(part));
+        *self.are_items.get_or_init(compute)
     }
 }
 

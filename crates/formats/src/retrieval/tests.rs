@@ -1,0 +1,130 @@
+//! Tests of maps: answers of each store, and unreadable ones.
+
+use super::*;
+
+fn read(map: &FieldMap, json: &str) -> Vec<(String, f64, String)> {
+    let items = map.read_hits(json).unwrap();
+    items.iter().map(|item| (item.id().as_str().to_owned(), item.score(), item.text().to_owned())).collect()
+}
+
+fn hit(id: &str, score: f64, text: &str) -> (String, f64, String) {
+    (id.into(), score, text.into())
+}
+
+#[test]
+fn each_preset_reads_its_stores_answer() {
+    let point = r#"{"id":"5c56c793","version":0,"score":0.8,"payload":{"text":"t"}}"#;
+    for whole in [
+        format!(r#"{{"result":{{"points":[{point}]}},"status":"ok"}}"#),
+        format!(r#"{{"result":[{point}]}}"#),
+        format!("[{point}]"),
+    ] {
+        assert_eq!(read(&FieldMap::qdrant(), &whole), [hit("5c56c793", 0.8, "t")]);
+        assert_eq!(read(&FieldMap::qdrant().with_distances(), &whole), [hit("5c56c793", -0.8, "t")]);
+    }
+    let rows =
+        r#"[{"id":1,"text":"near","vector":[0.1],"_distance":0.25},{"id":2,"text":"far","_distance":3}]"#;
+    assert_eq!(read(&FieldMap::lancedb(), rows), [hit("1", -0.25, "near"), hit("2", -3.0, "far")]);
+    let ranked = r#"[{"id":1,"text":"x","_distance":0.25,"_relevance_score":0.9}]"#;
+    assert_eq!(read(&FieldMap::lancedb(), ranked), [hit("1", 0.9, "x")]);
+    let served = r#"{"q":"a","num_hits":1,"hits":[{"score":7.5,"doc":{"path":["a.md"],"body":["one","two"]},"id":3}]}"#;
+    assert_eq!(read(&FieldMap::tantivy(), served), [hit("3", 7.5, "one\ntwo")]);
+    assert_eq!(read(&FieldMap::tantivy().with_id("doc.path"), served), [hit("a.md", 7.5, "one\ntwo")]);
+    let pairs = r#"[[{"id":null,"metadata":{"source":"s"},"page_content":"t","type":"Document"},0.3]]"#;
+    assert_eq!(read(&FieldMap::langchain(), pairs), [hit("hit0", 0.3, "t")]);
+    assert_eq!(read(&FieldMap::langchain().with_distances(), pairs), [hit("hit0", -0.3, "t")]);
+    let dumped = r#"[[{"lc":1,"type":"constructor","id":["langchain","Document"],"kwargs":{"id":"d","page_content":"t"}},1]]"#;
+    assert_eq!(read(&FieldMap::langchain(), dumped), [hit("d", 1.0, "t")]);
+    let javascript = r#"[{"pageContent":"t","metadata":{"score":0.5},"id":"x"}]"#;
+    assert_eq!(read(&FieldMap::langchain(), javascript), [hit("x", 0.5, "t")]);
+    for node in [r#"{"id_":"n","text":"t","metadata":{}}"#, r#"{"id_":"n","text_resource":{"text":"t"}}"#] {
+        let nodes = format!(r#"[{{"node":{node},"score":0.5,"class_name":"NodeWithScore"}}]"#);
+        assert_eq!(read(&FieldMap::llamaindex(), &nodes), [hit("n", 0.5, "t")]);
+    }
+}
+
+#[test]
+fn each_preset_reads_its_databases_answer() {
+    let rows = r#"[{"id":4,"content":"near","distance":0.2,"metadata":{"source":"a.md"}},{"id":9,"content":"far","distance":0.7}]"#;
+    assert_eq!(read(&FieldMap::pgvector(), rows), [hit("4", -0.2, "near"), hit("9", -0.7, "far")]);
+    assert_eq!(FieldMap::pgvector().read_hits(rows).unwrap()[0].origin.as_deref(), Some("a.md"));
+    let scored = r#"{"rows":[{"id":"x","text":"t","similarity":0.9}]}"#;
+    assert_eq!(read(&FieldMap::pgvector(), scored), [hit("x", 0.9, "t")]);
+
+    let found = r#"{"took":3,"timed_out":false,"hits":{"total":{"value":1,"relation":"eq"},"max_score":1.5,
+        "hits":[{"_index":"docs","_id":"d7","_score":1.5,"_source":{"content":"t","source":"b.md"}}]}}"#;
+    assert_eq!(read(&FieldMap::elasticsearch(), found), [hit("d7", 1.5, "t")]);
+
+    let got = r#"{"data":{"Get":{"Article":[{"text":"t","_additional":{"id":"u-1","distance":0.25}}]}}}"#;
+    assert_eq!(read(&FieldMap::weaviate(), got), [hit("u-1", -0.25, "t")]);
+    let hybrid = r#"{"data":{"Get":{"Article":[{"text":"t","_additional":{"id":"u-1","score":"0.0163"}}]}}}"#;
+    assert_eq!(read(&FieldMap::weaviate(), hybrid), [hit("u-1", 0.0163, "t")]);
+    let objects = r#"{"objects":[{"uuid":"u-2","properties":{"content":"t"},"metadata":{"certainty":0.8,"distance":0.4}}]}"#;
+    assert_eq!(read(&FieldMap::weaviate(), objects), [hit("u-2", 0.8, "t")]);
+
+    let rest = r#"{"code":0,"data":[{"id":7,"distance":0.9,"text":"t"},{"id":8,"distance":0.4,"text":"u"}]}"#;
+    assert_eq!(read(&FieldMap::milvus(), rest), [hit("7", 0.9, "t"), hit("8", 0.4, "u")]);
+    let client = r#"[[{"id":7,"distance":0.9,"entity":{"text":"t"}}]]"#;
+    assert_eq!(read(&FieldMap::milvus(), client), [hit("7", 0.9, "t")]);
+    assert_eq!(read(&FieldMap::milvus().with_distances(), client), [hit("7", -0.9, "t")]);
+
+    let columns = r#"{"ids":[["a","b"]],"documents":[["t","u"]],"distances":[[0.1,0.3]],
+        "metadatas":[[{"source":"c.md"},null]],"embeddings":null,"include":["documents"]}"#;
+    assert_eq!(read(&FieldMap::chroma(), columns), [hit("a", -0.1, "t"), hit("b", -0.3, "u")]);
+    assert_eq!(FieldMap::chroma().read_hits(columns).unwrap()[0].origin.as_deref(), Some("c.md"));
+    let without_distances = r#"{"ids":[["a","b"]],"documents":[["t","u"]]}"#;
+    assert_eq!(read(&FieldMap::chroma(), without_distances), [hit("a", 0.0, "t"), hit("b", -1.0, "u")]);
+    assert!(read(&FieldMap::chroma(), r#"{"ids":[[]],"documents":[[]],"distances":[[]]}"#).is_empty());
+
+    let matches =
+        r#"{"matches":[{"id":"p","score":0.7,"values":[],"metadata":{"text":"t"}}],"namespace":"n"}"#;
+    assert_eq!(read(&FieldMap::pinecone(), matches), [hit("p", 0.7, "t")]);
+    let records = r#"{"result":{"hits":[{"_id":"p","_score":0.7,"fields":{"chunk_text":"t"}}]},"usage":{}}"#;
+    assert_eq!(read(&FieldMap::pinecone(), records), [hit("p", 0.7, "t")]);
+}
+
+#[test]
+fn columns_that_do_not_match_are_an_error() {
+    let error = |json: &str| FieldMap::chroma().read_hits(json).unwrap_err().to_string();
+    let shown = [
+        error(r#"{"ids":[["a","b"]],"documents":[["t"]]}"#),
+        error(r#"{"ids":[["a"],["b"]],"documents":[["t"],["u"]]}"#),
+        error(r#"{"hits":[]}"#),
+        error(r#"{"ids":[["a"]],"documents":null,"distances":[[0.1]]}"#),
+    ];
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    chroma: `documents` has 1 values and `ids` has 2; expected equal numbers
+    chroma: `ids` has the results of 2 queries; expected one
+    chroma: no lists of fields; looked for ids, documents, distances, metadatas.source, found an object with hits
+    chroma[0]: no text; looked for documents, found an object with ids, distances
+    "#);
+}
+
+#[test]
+fn hits_without_scores_are_ranked_by_order() {
+    let documents = r#"[{"page_content":"first","metadata":{}},{"page_content":"second"}]"#;
+    let read = read(&FieldMap::langchain(), documents);
+    assert_eq!(read, [hit("hit0", 0.0, "first"), hit("hit1", -1.0, "second")]);
+    let lines = "{\"id\":1,\"text\":\"a\",\"score\":2}\n{\"id\":2,\"text\":\"b\",\"score\":1}\n";
+    assert_eq!(FieldMap::new().read_hits(lines).unwrap().len(), 2);
+}
+
+#[test]
+fn unreadable_hits_report_place_and_expected_fields() {
+    let error = |map: FieldMap, json: &str| map.read_hits(json).unwrap_err().to_string();
+    let shown = [
+        error(FieldMap::qdrant(), "{\"a\":\n x}"),
+        error(FieldMap::qdrant(), r#"{"hits":[]}"#),
+        error(FieldMap::qdrant(), r#"[{"id":1,"score":1,"payload":{"body":"t"}}]"#),
+        error(
+            FieldMap::llamaindex(),
+            r#"[{"node":{"id_":"n","text":"t"},"score":null},{"node":{"id_":"m","text":"t"},"score":1}]"#,
+        ),
+    ];
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    qdrant:2:2: not JSON: expected value
+    qdrant: no array of hits; looked for result.points, result, points, an array, found an object with hits
+    qdrant[0]: no text; looked for payload.text, payload.content, payload.page_content, payload.document, found an object with id, score, payload
+    llamaindex[0]: no numeric score; looked for score, found an object with node, score
+    "#);
+}
