@@ -1,7 +1,7 @@
 //! The cost of a prompt by its model's cache rule and prices.
 
 use super::Usage;
-use crate::provider::model::{CacheKind, CacheLife, Model};
+use crate::provider::model::{CacheKind, CacheLife, Model, is_day};
 use serde::Serialize;
 
 /// The price of the input of one prompt.
@@ -32,6 +32,13 @@ pub struct CostTerms<'a> {
 }
 
 impl<'a> CostTerms<'a> {
+    /// Returns true if a text has the form of a day, such as 2026-12-01. The prices of any other text are not
+    /// those of a day.
+    #[must_use]
+    pub fn is_day(text: &str) -> bool {
+        is_day(text)
+    }
+
     /// Sets the day of the prices as year, month and day, such as 2026-12-01.
     #[must_use]
     pub fn with_day(mut self, day: Option<&'a str>) -> Self {

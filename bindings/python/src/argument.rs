@@ -1,6 +1,7 @@
 //! Values of arguments, read from Python.
 
 use crate::error::input;
+use context_window::{text::plain::short, usage::CostTerms};
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict, PyString},
@@ -32,4 +33,12 @@ pub(crate) fn list<T>(
     let items = if is_single(value) { None } else { value.try_iter().ok() };
     let items = items.ok_or_else(|| input(format!("{name}: expected a list, not {}", type_name(value))))?;
     items.enumerate().map(|(at, item)| read(&format!("{name}[{at}]"), &item?)).collect()
+}
+
+/// Checks the form of a day. The prices of any other text would be those of another day.
+pub(crate) fn day(text: &str) -> PyResult<String> {
+    if CostTerms::is_day(text) {
+        return Ok(text.to_owned());
+    }
+    Err(input(format!("day: `{}` is no day; expected year, month and day, as in 2026-12-01", short(text))))
 }

@@ -1,7 +1,7 @@
 //! The keyword arguments of an evaluation.
 
 use crate::{
-    argument::{list, string, type_name},
+    argument::{day, list, string, type_name},
     batch::Threads,
     error::{input, raised, raised_at},
     planner::{config_text, file_text, is_toml, registered},
@@ -83,7 +83,7 @@ impl Terms {
                 "model" => terms.model = Some(text()?),
                 "tokenizer" => terms.tokenizer = Some(value.str()?.extract()?),
                 "models" => terms.models = Some(file_text(&value)?),
-                "day" => terms.day = Some(text()?),
+                "day" => terms.day = Some(day(&text()?)?),
                 "hour_cache" => terms.hour_cache = value.extract()?,
                 "threads" => terms.threads = Some(value.extract::<Threads>()?.0),
                 other => {
@@ -193,7 +193,7 @@ fn policy(place: &str, given: &Bound<'_, PyAny>) -> PyResult<Policy> {
         })?;
         path.to_string_lossy().into_owned()
     };
-    let (base, retrieves) = without_suffix(&name);
+    let (base, retrieves) = Policy::split_suffix(&name);
     // A path object is never the name of a preset.
     if is_string && (base == "default" || Config::presets().any(|preset| preset == base)) {
         return Policy::preset(base)
@@ -215,14 +215,9 @@ fn policy(place: &str, given: &Bound<'_, PyAny>) -> PyResult<Policy> {
 
 /// Creates a policy of options as TOML. Its name may end with `+bm25`.
 fn configured(name: &str, (file, options): (String, String)) -> PyResult<Policy> {
-    let (base, retrieves) = without_suffix(name);
+    let (base, retrieves) = Policy::split_suffix(name);
     let loaded = ConfigLayers::new().with_text(&file, &options).load().map_err(raised)?;
     Ok(retrieving(Policy::planner(base, loaded.config), retrieves))
-}
-
-/// Splits the suffix of retrieved turns from the name of a policy.
-fn without_suffix(name: &str) -> (&str, bool) {
-    name.strip_suffix("+bm25").map_or((name, false), |base| (base, true))
 }
 
 fn retrieving(policy: Policy, retrieves: bool) -> Policy {

@@ -1,6 +1,7 @@
 //! A plan, with its request bodies, explanations and reports.
 
 use crate::{
+    argument,
     error::{Fault, input, raised},
     explanation::{Change, Explanation},
     frame::{self, Frame},
@@ -341,7 +342,8 @@ impl Plan {
         hour_cache: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let life = if hour_cache { CacheLife::OneHour } else { CacheLife::FiveMinutes };
-        let terms = CostTerms::default().with_day(day).with_life(life);
+        let day = day.map(argument::day).transpose()?;
+        let terms = CostTerms::default().with_day(day.as_deref()).with_life(life);
         let repeated = self.made.inner.repeated().map_or(0, |prefix| prefix.tokens);
         // Tokens at the repeated beginning are priced as read from the cache.
         let Some(cost) = self.made.planner.model().input_cost(

@@ -52,6 +52,11 @@ impl Application<'_> {
         self.model.input_cost(tokens, cached, self.terms).map(|cost| cost.billionths)
     }
 
+    /// Returns the cost of a prompt's input without a cache, in billionths of a US dollar.
+    pub(crate) fn uncached_cost(&self, tokens: u64) -> Option<u64> {
+        self.model.input_cost(tokens, 0, self.terms).map(|cost| cost.uncached)
+    }
+
     /// Compacts without a model if a compaction is due. Returns true if it archived messages.
     pub(crate) fn compact_if_due(&self, log: &mut Conversation) -> Result<bool, Error> {
         let compacted = self.manager.compactor().compact_if_due(log, self.tools, self.limits);

@@ -196,13 +196,18 @@ impl Evaluation {
                 overhead: counted.list.overhead,
             };
             let sent = SentPrompt::from_selected(&baseline.select(&candidates), budget);
-            cell.questions.push(sent.result(at, question, self.cost(sent.tokens(), 0)));
+            cell.questions.push(sent.result(at, question, self.uncached_cost(sent.tokens())));
         }
         // The evidence of a question is unknown before it is asked, so the oracle has no turns.
         if baseline != Baseline::Oracle {
             cell.turns = self.baseline_turns(baseline, budget, case, counted);
         }
         cell
+    }
+
+    /// Returns the cost of a prompt's input without a cache, in billionths of a US dollar.
+    fn uncached_cost(&self, tokens: u64) -> Option<u64> {
+        self.model.input_cost(tokens, 0, self.terms.as_cost_terms()).map(|cost| cost.uncached)
     }
 
     /// Returns the cost of a prompt's input in billionths of a US dollar.
@@ -319,11 +324,11 @@ impl Asker<'_> {
         let mut documents = self.case.session().rag.clone();
         documents.extend(self.retrieved(question, &log));
         let request = self.request(&log).with_rag(documents);
-        let place = || format!("session `{}`, question {}", self.case.id(), at + 1);
+        let place = || format!("session `{}`, questions[{at}]", self.case.id());
         let plan =
             self.application.manager.build_plan(&request).map_err(|error| Error::plan(place(), error))?;
         let sent = SentPrompt::from_plan(&plan, self.retrieved_turns > 0);
-        Ok(sent.result(at, question, self.application.cost(sent.tokens(), 0)))
+        Ok(sent.result(at, question, self.application.uncached_cost(sent.tokens())))
     }
 
     /// Returns the request with the inputs of the session.

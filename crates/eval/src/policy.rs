@@ -24,6 +24,9 @@ impl Policy {
     /// The number of earlier turns that reports retrieve for a policy with the suffix `+bm25`.
     pub const RETRIEVED_TURNS: usize = 80;
 
+    /// The suffix of the name of a policy with retrieved turns.
+    const SUFFIX: &'static str = "+bm25";
+
     /// Creates a policy of the planner with these options.
     #[must_use]
     pub fn planner(name: impl Into<String>, config: Config) -> Self {
@@ -56,9 +59,15 @@ impl Policy {
     pub fn with_retrieved_turns(mut self, count: usize) -> Self {
         if let Rule::Planner { retrieved_turns, .. } = &mut self.rule {
             *retrieved_turns = count;
-            self.name.push_str("+bm25");
+            self.name.push_str(Self::SUFFIX);
         }
         self
+    }
+
+    /// Splits the suffix `+bm25` from the name of a policy. Returns the rest, and true if there was a suffix.
+    #[must_use]
+    pub fn split_suffix(name: &str) -> (&str, bool) {
+        name.strip_suffix(Self::SUFFIX).map_or((name, false), |base| (base, true))
     }
 
     /// Returns the name of the policy.

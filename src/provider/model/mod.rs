@@ -35,6 +35,7 @@ pub(crate) use on_demand::OnDemandRule;
 pub use price::Price;
 #[doc(hidden)]
 pub use price::PriceStep;
+pub(crate) use price::is_day;
 pub use registry::Registry;
 pub(crate) use thinking::{BoundTo, MismatchSwitch, PrefixMismatch, ThinkingRule};
 pub(crate) use wire_format_costs::WireFormatCosts;

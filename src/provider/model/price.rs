@@ -115,8 +115,9 @@ impl Price {
     }
 }
 
-/// Returns true if a text has the form of a date, such as `2026-12-01`.
-fn is_day(text: &str) -> bool {
+/// Returns true if a text has the form of a date, such as `2026-12-01`. Dates of prices are compared as
+/// texts, which needs no more than this form.
+pub(crate) fn is_day(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',

@@ -41,6 +41,7 @@ impl FieldMap {
                 format!("no lists of fields; looked for {}, found {}", looked.join(", "), shape(whole));
             return Err(Error::input(&self.name, detail));
         }
+        // Values of the same position belong to one hit.
         let row = |nth: usize| {
             columns.iter().map(|(name, column)| ((*name).to_owned(), column[nth].clone())).collect()
         };

@@ -12,9 +12,9 @@ pub(crate) struct Eval {
     /// Sessions with questions: JSON lines, also with .gz, or - for standard input
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Prompt budgets in tokens; separate several with commas
-    #[arg(long = "budget", value_name = "N", value_parser = tokens, value_delimiter = ',', default_value = "4096")]
-    pub(crate) budgets: Vec<u64>,
+    /// Prompt budgets in tokens, as in 2048,4096 or 2k,4k; can be given several times
+    #[arg(long = "budget", value_name = "N", value_parser = budgets, default_value = "4096")]
+    budgets: Vec<Budgets>,
     /// Policies of the planner: `default`, a preset, or a file of options; with +bm25, the best earlier turns
     /// are handed over as documents
     #[arg(long = "policy", value_name = "NAME|FILE", value_delimiter = ',', default_value = "default")]
@@ -78,7 +78,16 @@ pub(crate) enum EvalFormat {
     Html,
 }
 
+/// The budgets of one flag, in tokens.
+#[derive(Debug, Clone)]
+struct Budgets(Vec<u64>);
+
 impl Eval {
+    /// Returns the prompt budgets in tokens.
+    pub(crate) fn budgets(&self) -> impl Iterator<Item = u64> {
+        self.budgets.iter().flat_map(|budgets| &budgets.0).copied()
+    }
+
     /// Returns the baselines.
     ///
     /// # Errors
@@ -90,6 +99,27 @@ impl Eval {
             |name: &String| name.parse().map_err(|error| anyhow::anyhow!("--baseline: {error} or none"));
         named.map(parse).collect()
     }
+}
+
+/// Parses budgets that are separated by commas. A comma in front of three digits may also separate thousands,
+/// and a budget of 2 tokens in place of 2,048 would be a result, not an error.
+fn budgets(text: &str) -> Result<Budgets, String> {
+    let is_number = |piece: &str, digits: std::ops::RangeInclusive<usize>| {
+        digits.contains(&piece.len()) && piece.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let pieces: Vec<&str> = text.split(',').map(str::trim).collect();
+    let is_ambiguous = |pair: &[&str]| is_number(pair[0], 1..=3) && is_number(pair[1], 3..=3);
+    if pieces.windows(2).any(is_ambiguous) {
+        return Err(
+            "one number or several? write thousands without a comma, as in 2048 or 2k, or repeat --budget"
+                .into(),
+        );
+    }
+    let budget = |piece: &&str| match tokens(piece)? {
+        0 => Err("expected 1 token or more".into()),
+        budget => Ok(budget),
+    };
+    pieces.iter().map(budget).collect::<Result<_, String>>().map(Budgets)
 }
 
 /// Parses a bound, such as whole=20 or evidence=12.5, with the value in per cent. Returns it in per mille.

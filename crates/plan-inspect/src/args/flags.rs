@@ -436,13 +436,11 @@ impl Costs {
 
 /// Parses a date of the form YYYY-MM-DD. Only the form is checked.
 fn day(text: &str) -> Result<String, String> {
-    let is_day = text.len() == 10
-        // Dates of prices are compared as strings, which needs no more than this form.
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    if is_day { Ok(text.into()) } else { Err("expected year, month and day, as in 2026-12-01".into()) }
+    if CostTerms::is_day(text) {
+        Ok(text.into())
+    } else {
+        Err("expected year, month and day, as in 2026-12-01".into())
+    }
 }
 
 /// The precision of token counts of excluded items.

@@ -60,10 +60,10 @@ fn evaluation(args: &Eval) -> Result<Evaluation> {
     let mut policies = args.policies.iter().map(|name| policy(name)).collect::<Result<Vec<_>>>()?;
     policies.extend(args.baselines()?.into_iter().map(Policy::baseline));
     ensure_unique("FILES", args.files.iter().map(|path| set_name(path)))?;
-    ensure_unique("--budget", args.budgets.iter().map(|budget| report::grouped(*budget)))?;
+    ensure_unique("--budget", args.budgets().map(report::grouped))?;
     ensure_unique("--policy and --baseline", policies.iter().map(|policy| policy.name().to_owned()))?;
     let evaluation = Evaluation::new(model, manager.counter().clone())
-        .with_budgets(args.budgets.iter().copied())
+        .with_budgets(args.budgets())
         .with_policies(policies)
         .with_every(args.every)
         .with_costs(args.costs.terms());
@@ -81,29 +81,32 @@ fn ensure_unique(flag: &str, values: impl Iterator<Item = String>) -> Result<()>
 
 /// Loads a policy: `default`, a preset, or a file of options.
 fn policy(name: &str) -> Result<Policy> {
-    let (base, retrieves) = name.strip_suffix("+bm25").map_or((name, false), |base| (base, true));
+    let (base, retrieves) = Policy::split_suffix(name);
     let policy = if is_file(base) {
         let loaded = ConfigLayers::new().with_file(Path::new(base))?.load()?;
         let stem = Path::new(base).file_stem().unwrap_or_default();
         Policy::planner(stem.to_string_lossy(), loaded.config)
+    } else if is_preset(base) {
+        Policy::preset(base)?
     } else {
         let presets = Config::presets().collect::<Vec<_>>().join(", ");
-        Policy::preset(base).with_context(|| {
-            format!(
-                "--policy {base}: no such file or preset; expected default, {presets}, or a file of options"
-            )
-        })?
+        bail!("--policy {base}: no such file or preset; expected default, {presets}, or a file of options");
     };
     Ok(if retrieves { policy.with_retrieved_turns(Policy::RETRIEVED_TURNS) } else { policy })
 }
 
 /// Checks if the name of a policy is the path of a file.
 fn is_file(name: &str) -> bool {
-    name != "default" && !Config::presets().any(|preset| preset == name) && Path::new(name).exists()
+    !is_preset(name) && Path::new(name).exists()
+}
+
+/// Checks if the name of a policy is `default` or a preset.
+fn is_preset(name: &str) -> bool {
+    name == "default" || Config::presets().any(|preset| preset == name)
 }
 
 fn policy_files(args: &Eval) -> impl Iterator<Item = PathBuf> {
-    let bases = args.policies.iter().map(|name| name.strip_suffix("+bm25").unwrap_or(name));
+    let bases = args.policies.iter().map(|name| Policy::split_suffix(name).0);
     bases.filter(|name| is_file(name)).map(PathBuf::from)
 }
 

@@ -14,15 +14,16 @@ fn scores(args: &[&str]) -> Vec<Value> {
 
 #[test]
 fn table_has_a_row_for_each_policy_and_budget() {
-    let table = out(&["eval", QUESTIONS, "--budget", "200,400", "--policy", "default,rag+bm25"]);
+    let table = out(&["eval", QUESTIONS, "--budget", "200,1000", "--policy", "default,rag+bm25"]);
     insta::assert_snapshot!(table);
-    let rows = scores(&["--budget", "200,400", "--policy", "default,rag+bm25"]);
+    let rows = scores(&["--budget", "200,1000", "--policy", "default,rag+bm25"]);
     assert_eq!(rows.len(), 2 * (2 + 5));
     for row in rows {
         assert_eq!((row["sessions"].as_u64(), row["questions"].as_u64()), (Some(2), Some(5)));
         let line = table.lines().find(|line| {
             let mut cells = line.split_whitespace();
-            cells.next() == row["policy"].as_str() && cells.next() == Some(&row["prompt_budget"].to_string())
+            let budget = |cell: &str| cell.replace(',', "") == row["prompt_budget"].to_string();
+            cells.next() == row["policy"].as_str() && cells.next().is_some_and(budget)
         });
         assert!(line.unwrap().contains(&format!("{:.1} (", row["whole_percent"].as_f64().unwrap())), "{row}");
     }
@@ -140,6 +141,11 @@ fn unusable_input_is_an_error() {
     let error = fails(&["eval", QUESTIONS, "--policy", "bold"]);
     assert!(error.contains("--policy bold: no such file or preset; expected default, agent,"), "{error}");
     assert!(fails(&["eval", QUESTIONS, "--policy", "rag,chat,rag"]).contains("rag is given twice"));
+    for ambiguous in ["2,048", "8,192,16384", "200,400"] {
+        assert!(fails(&["eval", QUESTIONS, "--budget", ambiguous]).contains("one number or several?"));
+    }
+    assert_eq!(scores(&["--budget", "200", "--budget", "400", "--baseline", "none"]).len(), 2);
+    assert!(fails(&["eval", QUESTIONS, "--budget", "0"]).contains("expected 1 token or more"));
     assert!(fails(&["eval", QUESTIONS, "--budget", "2000,2k"]).contains("2,000 is given twice"));
     let error = fails(&["eval", QUESTIONS, "--baseline", "worst"]);
     assert!(error.contains("no baseline `worst`; expected one of newest, langchain, bm25"), "{error}");
@@ -162,7 +168,7 @@ fn page_has_a_curve_for_each_policy_and_no_script() {
     let hostile = talk_with_id("<script>alert(1)</script>");
     let input = file("<b>hostile.jsonl", hostile.as_bytes());
     let page =
-        out(&["eval", input.to_str().unwrap(), "--budget", "100,200,400", "--needles", "--format", "html"]);
+        out(&["eval", input.to_str().unwrap(), "--budget", "100,1000,4k", "--needles", "--format", "html"]);
     assert_eq!(page.matches("<polyline").count(), 6);
     assert!(page.contains("&lt;b&gt;hostile") && !page.contains("<script") && !page.contains("<b>"));
 }
