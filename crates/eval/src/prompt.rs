@@ -108,4 +108,19 @@ mod tests {
         assert!(sent(vec![&message, &question]).contains(&evidence));
         assert!(!sent(vec![&question]).contains(&evidence));
     }
+
+    #[test]
+    fn message_that_is_sent_as_a_stub_is_no_evidence() {
+        let item = |text: &str| Counted {
+            id: ItemId::from("m0"),
+            role: Some(Role::Tool),
+            tokens: 3,
+            text: text.to_owned(),
+        };
+        let (whole, stub, question) = (item("In the shed."), item("[cleared]"), item("Where is the key?"));
+        let evidence = Evidence { id: whole.id.clone(), is_document: false, words: Words::new(&whole.text) };
+        let sent = |items| SentPrompt::from_selected(&Selected { items, tokens: 6 }, 10);
+        assert!(sent(vec![&whole, &question]).contains(&evidence));
+        assert!(!sent(vec![&stub, &question]).contains(&evidence));
+    }
 }

@@ -191,3 +191,12 @@ fn default_ids_of_questions_and_needles_do_not_clash_with_recorded_ids() {
     assert_eq!(result.cells[0].questions[0].missing, [""; 0]);
     assert!(!result.cells[0].needles.is_empty());
 }
+
+#[test]
+fn message_without_words_is_no_evidence() {
+    let mut messages = talk(4);
+    messages[1]["content"] = json!("...");
+    let case = json!({"messages": messages, "questions": [{"text": "Why?", "evidence": ["m0", "m1"]}]});
+    let case = EvalCase::from_json(&case.to_string()).unwrap();
+    assert_eq!(case.questions()[0].evidence().map(|id| id.as_str()).collect::<Vec<_>>(), ["m0"]);
+}

@@ -47,3 +47,19 @@ fn equal_seeds_have_equal_needles() {
     let result = |seed| evaluation([300]).with_needles(Needles::from_seed(seed)).evaluate(&case(60)).unwrap();
     assert_eq!(result(1), result(1));
 }
+
+/// A session of a single turn has no place for a second compaction, and needles that passed one would count
+/// as survivors of two.
+#[test]
+fn compactions_that_cannot_be_made_have_no_needles() {
+    let mut messages = talk(60);
+    for message in messages.iter_mut().skip(1) {
+        message["role"] = json!("assistant");
+    }
+    let questions = json!([{"text": "How much is item 3?", "evidence": ["m3"]}]);
+    let case = json!({"messages": messages, "questions": questions}).to_string();
+    let evaluation = evaluation([2_000]).with_needles(Needles::from_seed(1));
+    let result = evaluation.evaluate(&EvalCase::from_json(&case).unwrap()).unwrap();
+    let compactions: Vec<u64> = result.cells[0].needles.iter().map(|needle| needle.compactions).collect();
+    assert_eq!(compactions, [1; 12]);
+}
