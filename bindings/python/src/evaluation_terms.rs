@@ -99,6 +99,8 @@ impl Terms {
 
     /// Checks that every row of the result has its own policy and budget.
     fn check(&self) -> PyResult<()> {
+        // Results of equal names and budgets would be added into one row, as if there were twice as many
+        // sessions.
         let mut budgets = BTreeSet::new();
         if let Some(twice) = self.budgets.iter().find(|budget| !budgets.insert(**budget)) {
             return Err(input(format!("budgets: {twice} is given twice")));
@@ -128,6 +130,7 @@ impl Terms {
         interruptible(py, move |_| self.build())?.map_err(raised)
     }
 
+    /// Returns the evaluation of these arguments.
     fn build(self) -> Result<Evaluation, context_window::Error> {
         let mut model = match &self.model {
             Some(name) => registered(name, self.models.as_ref())?,
@@ -152,12 +155,15 @@ impl Terms {
     }
 }
 
+/// Returns a budget in tokens. `place` is that of the value, for errors.
 fn budget(place: &str, given: &Bound<'_, PyAny>) -> PyResult<u64> {
+    // A negative number would be a large one in an unsigned type, so the sign is read first.
     let tokens = given.extract::<i64>().ok().and_then(|tokens| u64::try_from(tokens).ok());
     let fault = || input(format!("{place}: expected a number of tokens, 1 or more, not {given}"));
     tokens.filter(|tokens| *tokens > 0).ok_or_else(fault)
 }
 
+/// Returns the baseline of a name.
 fn baseline(place: &str, given: &Bound<'_, PyAny>) -> PyResult<Baseline> {
     let name: String =
         given.extract().map_err(|_| input(format!("{place}: expected a name, not {}", type_name(given))))?;
@@ -166,6 +172,7 @@ fn baseline(place: &str, given: &Bound<'_, PyAny>) -> PyResult<Baseline> {
 
 /// Returns the seed of needles. `True` is the tool's own seed.
 fn seed(given: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    // Python's bools are numbers, so `False` would be the seed 0.
     if let Ok(is_wanted) = given.cast::<PyBool>() {
         return Ok(is_wanted.is_true().then_some(1));
     }
@@ -205,6 +212,7 @@ fn policy(place: &str, given: &Bound<'_, PyAny>) -> PyResult<Policy> {
         let options = file_text(PyString::new(given.py(), base).as_any())?;
         return configured(&stem, options).map(|policy| retrieving(policy, retrieves));
     }
+    // Checked last: a path can contain characters of TOML.
     if is_toml(base) {
         return configured("config", (place.to_owned(), name));
     }
@@ -220,6 +228,7 @@ fn configured(name: &str, (file, options): (String, String)) -> PyResult<Policy>
     Ok(retrieving(Policy::planner(base, loaded.config), retrieves))
 }
 
+/// Returns a policy, with retrieved turns if its name had the suffix.
 fn retrieving(policy: Policy, retrieves: bool) -> Policy {
     if retrieves { policy.with_retrieved_turns(Policy::RETRIEVED_TURNS) } else { policy }
 }

@@ -158,6 +158,7 @@ fn table(columns: &[(&str, Kind)], rows: &[Value]) -> Result<Frame, ArrowError> 
     Ok(Frame::from_batches(vec![batch], schema))
 }
 
+/// Returns the values of one column.
 fn column(name: &str, kind: Kind, rows: &[Value]) -> ArrayRef {
     let values = rows.iter().map(|row| &row[name]);
     match kind {

@@ -112,6 +112,7 @@ impl EvalCase {
         &self.questions
     }
 
+    /// Returns the question of an entry of `questions`.
     fn listed_question(&self, at: usize, wire: WireQuestion) -> Result<Question, Error> {
         let place = |key: &str| format!("session `{}`, questions[{at}].{key}", self.id);
         if wire.text.trim().is_empty() {
@@ -150,6 +151,7 @@ impl EvalCase {
         })
     }
 
+    /// Returns the question of a retrieval set, with the documents that are marked as its evidence.
     fn marked_question(
         &self,
         text: String,
@@ -181,6 +183,7 @@ impl EvalCase {
         Some(Evidence::new(id, false, &joined(message)))
     }
 
+    /// Returns the document with this id as evidence. Returns `None` if there is none.
     fn document(&self, id: &str) -> Option<Evidence> {
         let document = self.session.rag.iter().find(|document| document.id().as_str() == id)?;
         Some(Evidence::new(id, true, document.text()))

@@ -135,6 +135,7 @@ impl Evaluation {
         Ok(CaseResult { session: case.id().to_owned(), cells })
     }
 
+    /// Returns the results of options of the planner.
     fn planner(
         &self,
         config: &Config,
@@ -176,6 +177,7 @@ impl Evaluation {
         Ok(cell)
     }
 
+    /// Returns the results of a baseline.
     fn baseline(
         &self,
         baseline: Baseline,
@@ -315,6 +317,7 @@ impl Asker<'_> {
         Ok(())
     }
 
+    /// Returns the result of one question, asked after the messages of the log.
     fn ask(&self, at: usize, question: &Question, log: &Conversation) -> Result<QuestionResult, Error> {
         // A question changes nothing for the next one.
         let mut log = log.clone();

@@ -13,7 +13,7 @@ pub enum NeedleKind {
     ReplyFact,
     /// A fact in a tool result.
     ToolFact,
-    /// A standing instruction of the user.
+    /// A lasting instruction of the user.
     Instruction,
 }
 

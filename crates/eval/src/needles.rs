@@ -53,6 +53,7 @@ impl Needles {
         Ok(results)
     }
 
+    /// Returns the survival of each needle after a number of compactions.
     fn survival(
         self,
         messages: &[Message],

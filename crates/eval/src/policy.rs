@@ -58,6 +58,7 @@ impl Policy {
     #[must_use]
     pub fn with_retrieved_turns(mut self, count: usize) -> Self {
         if let Rule::Planner { retrieved_turns, .. } = &mut self.rule {
+            // The name differs, because both rules may be rows of one table.
             *retrieved_turns = count;
             self.name.push_str(Self::SUFFIX);
         }

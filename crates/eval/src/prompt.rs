@@ -67,6 +67,7 @@ impl SentPrompt {
             || self.words.contains(&evidence.words)
     }
 
+    /// Returns the tokens of the prompt.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
     }

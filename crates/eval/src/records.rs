@@ -96,6 +96,7 @@ fn percent(per_mille: Option<u64>) -> Value {
         .map_or(Value::Null, |value| json!(f64::from(value) / 10.0))
 }
 
+/// Returns a row as a JSON object.
 fn object(row: &ScoreRow) -> Value {
     let mut object: serde_json::Map<String, Value> =
         COLUMNS.iter().map(|name| (*name).to_owned()).zip(values(row)).collect();

@@ -48,6 +48,7 @@ impl Share {
         if self.whole == 0 {
             return None;
         }
+        // Wilson's interval stays within 0 and 1 and is sound for few cases, as the usual one is not.
         let (cases, share) = (self.whole as f64, self.part as f64 / self.whole as f64);
         let scale = 1.0 + Z * Z / cases;
         let centre = share + Z * Z / (2.0 * cases);

@@ -36,6 +36,7 @@ impl Words {
         Self(words)
     }
 
+    /// Returns true if there is no word.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -45,10 +46,12 @@ impl Words {
         !part.is_empty() && self.0.windows(part.0.len()).any(|words| words == part.0)
     }
 
+    /// Returns the words in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
+    /// Returns a hash of each run of neighbouring words.
     fn shingles(&self) -> impl Iterator<Item = u64> {
         self.0.windows(SHINGLE).map(|words| {
             // Hashes are only compared with those of the same run. The default keys are fixed.

@@ -25,6 +25,7 @@ pub fn page(scores: &Scores) -> Result<String, Error> {
     let mut engine = Environment::new();
     // By default a missing value would render as an empty string.
     engine.set_undefined_behavior(UndefinedBehavior::Strict);
+    // Lines with a tag alone leave no blank lines in the page.
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     engine.set_syntax(syntax.map_err(fault)?);
     engine.add_template(NAME, PAGE).map_err(fault)?;

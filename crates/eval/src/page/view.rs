@@ -54,6 +54,7 @@ struct NeedleView {
 impl SetView {
     /// Creates the view of the rows of one set.
     pub(super) fn new(rows: &[ScoreRow]) -> Self {
+        // In the order of the rows, so that a policy has the same colour on each page of the same command.
         let mut policies: Vec<&str> = Vec::new();
         for row in rows {
             if !policies.contains(&row.policy.as_str()) {

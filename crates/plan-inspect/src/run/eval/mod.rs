@@ -27,6 +27,7 @@ use std::{
 };
 
 pub(crate) fn run(args: &Eval, screen: &Screen) -> Result<ExitCode> {
+    // Options and models are inputs, too: no result may replace them.
     let read = args.files.iter().cloned().chain(args.models.file()).chain(policy_files(args));
     let mut outputs = Outputs::for_inputs(read);
     let output = outputs.claim("--output", args.output.as_deref())?;
@@ -105,6 +106,7 @@ fn is_preset(name: &str) -> bool {
     name == "default" || Config::presets().any(|preset| preset == name)
 }
 
+/// Returns the files of options among the policies.
 fn policy_files(args: &Eval) -> impl Iterator<Item = PathBuf> {
     let bases = args.policies.iter().map(|name| Policy::split_suffix(name).0);
     bases.filter(|name| is_file(name)).map(PathBuf::from)
@@ -151,6 +153,7 @@ fn scores(args: &Eval, evaluation: &Evaluation) -> Result<Scores> {
             shown.step();
             Ok::<_, anyhow::Error>(())
         })?;
+        // No file becomes an empty table: that would look like a measurement.
         if sessions == 0 {
             bail!("{name}: no sessions; expected JSON lines, each a session with questions");
         }
@@ -161,6 +164,7 @@ fn scores(args: &Eval, evaluation: &Evaluation) -> Result<Scores> {
 /// Returns the name of a file without its endings.
 fn set_name(path: &Path) -> String {
     let name = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy().into_owned());
+    // A packed file is the same set of sessions.
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned()
 }

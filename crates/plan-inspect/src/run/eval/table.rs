@@ -38,6 +38,7 @@ pub(super) fn text(scores: &Scores, screen: &Screen) -> String {
     text
 }
 
+/// Returns the table with a row for each policy and budget.
 fn main_table(rows: &[ScoreRow], screen: &Screen) -> String {
     let mut table = Table::new(&[
         ("policy", Align::Left),
@@ -53,6 +54,7 @@ fn main_table(rows: &[ScoreRow], screen: &Screen) -> String {
     ]);
     for row in rows {
         let figure = |metric| percent(row.per_mille(metric));
+        // Baselines are the background of the comparison.
         let tone = if row.is_baseline { Tone::Faint } else { Tone::Plain };
         table.row_in(
             tone,
