@@ -113,6 +113,7 @@
 
 // The order of the modules is the order of the layers: a module uses only those above it.
 mod item;
+mod rag;
 #[doc(hidden)]
 pub mod text;
 mod error;
@@ -143,6 +144,7 @@ pub use context_window_tokens as tokens;
 #[doc(inline)]
 pub use context_window_tokens::{TokenCount, TokenCounter};
 pub use error::{Error, ErrorKind};
-pub use item::{ItemId, ItemKind, PinnedItem, Priority, RagItem, Section, Source, Ttl};
+pub use item::{ItemId, ItemKind, PinnedItem, Priority, Section, Source, Ttl};
 pub use planner::manager::ContextWindowManager;
 pub use planner::request::PlanRequest;
+pub use rag::{ListRank, RagItem, RetrievedItems};

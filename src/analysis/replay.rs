@@ -8,6 +8,7 @@ use crate::{
     message::Role,
     plan::ContextPlan,
     planner::{manager::ContextWindowManager, request::PlanRequest},
+    rag::RetrievedItems,
     usage::Usage,
 };
 
@@ -110,7 +111,7 @@ impl Replay<'_> {
     fn plan(&mut self, last: bool) -> Result<Step, Error> {
         let mut request = PlanRequest { log: &self.past, previous: None, ..self.request.clone() };
         if !last {
-            (request.rag, request.focus, request.state) = (Vec::new(), None, Vec::new());
+            (request.rag, request.focus, request.state) = (RetrievedItems::default(), None, Vec::new());
         }
         let plan = self.manager.plan(&request)?;
         self.prompts += 1;

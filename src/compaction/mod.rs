@@ -54,6 +54,7 @@ use crate::{
     message::Tool,
     planner::{manager::ContextWindowManager, request::PlanRequest},
     provider::model::RequestLimits,
+    rag::RetrievedItems,
 };
 
 mod digest;
@@ -464,7 +465,7 @@ fn record_failure(log: &mut Conversation, applied: Result<Compaction, Error>) ->
 /// Returns a copy of the request without documents, state and last prompt, on which the size of the full
 /// conversation does not depend.
 fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
-    PlanRequest { rag: Vec::new(), state: Vec::new(), previous: None, ..request.clone() }
+    PlanRequest { rag: RetrievedItems::default(), state: Vec::new(), previous: None, ..request.clone() }
 }
 
 /// Extracts the summary from a response, without reasoning text. Fails with `ErrorKind::NoSummary` if the

@@ -62,7 +62,7 @@ pub use compaction::{
     CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, RetainOptions, SummaryOptions,
 };
 pub use load::{ConfigLayers, LoadedConfig};
-pub use rag::{DocumentHeader, Leave, Placement, RagFill, RagOptions};
+pub use rag::{DocumentHeader, DocumentOrder, Leave, ListOptions, Placement, RagFill, RagOptions};
 use validate::Fault;
 
 /// All options. [`Config::default`] has the values of `config/default.toml`.

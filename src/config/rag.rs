@@ -1,9 +1,10 @@
 //! Options for retrieved documents.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// The table `[rag]` (rules S8, S9).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The table `[rag]` (rules S8, S9, S14, O1).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct RagOptions {
@@ -23,9 +24,32 @@ pub struct RagOptions {
     pub max_item_tokens: Option<u64>,
     /// Maximum tokens of all documents of one source.
     pub max_source_tokens: Option<u64>,
+    /// Maximum number of documents of one source.
+    pub max_source_items: Option<u64>,
+    /// The share of a document's runs of five words that stand in a document of the prompt, per cent, from
+    /// which the document is excluded; 0 excludes none (rule S9).
+    pub near_duplicates: u8,
+    /// The same for texts that are sent anyway: messages, tool results, notes and retained documents.
+    pub repeats: u8,
+    /// If true, overlapping chunks of one source are sent as one text (rule S14).
+    pub join_chunks: bool,
+    /// The order of the documents in the prompt (rule O1).
+    pub order: DocumentOrder,
+    /// The weights and limits of ranked lists, by name (rules S8, S9).
+    pub lists: BTreeMap<String, ListOptions>,
     /// Maximum share of the divisible budget for the documents of one question, if they are retained with it,
     /// per mille (rule S10; default: 150). Later questions need tokens too.
     pub question_limit: u16,
+}
+
+impl RagOptions {
+    /// Checks if a limit depends on the documents that are included already.
+    pub(crate) fn counts_documents(&self) -> bool {
+        self.max_items.is_some()
+            || self.max_source_items.is_some()
+            || self.max_source_tokens.is_some()
+            || self.lists.values().any(|list| list.max_items.is_some() || list.max_tokens.is_some())
+    }
 }
 
 impl Default for RagOptions {
@@ -39,6 +63,12 @@ impl Default for RagOptions {
             max_items: None,
             max_item_tokens: None,
             max_source_tokens: None,
+            max_source_items: None,
+            near_duplicates: 0,
+            repeats: 0,
+            join_chunks: false,
+            order: DocumentOrder::default(),
+            lists: BTreeMap::new(),
             question_limit: 150,
         }
     }
@@ -101,4 +131,40 @@ pub enum DocumentHeader {
     IdSource,
     /// The id, source and score.
     IdSourceScore,
+}
+
+/// The order of the documents in the prompt (rule O1). It is layout only: rule S8 decides which documents are
+/// included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DocumentOrder {
+    /// The best document first (default).
+    #[default]
+    Relevance,
+    /// The best document last, next to the question.
+    RelevanceLast,
+    /// The best documents at both ends, the weakest in the middle.
+    Edges,
+    /// The documents of one source next to each other, in the order of their places in it.
+    Source,
+}
+
+/// The table `[rag.lists.NAME]`: options of one ranked list (rules S8, S9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ListOptions {
+    /// The weight of the list's ranks, 1 to 1000 (default: 1).
+    pub weight: u16,
+    /// Maximum number of documents that this list ranks best.
+    pub max_items: Option<u64>,
+    /// Maximum tokens of the documents that this list ranks best.
+    pub max_tokens: Option<u64>,
+}
+
+impl Default for ListOptions {
+    fn default() -> Self {
+        Self { weight: 1, max_items: None, max_tokens: None }
+    }
 }

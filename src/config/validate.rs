@@ -82,7 +82,29 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
         let expected = "per mille of the tokens shared among the sections, 0 to 1000 (rule S10)";
         return fault(&["rag.question_limit"], options.question_limit, expected);
     }
-    let counts: [(&[&str], Option<u64>); 3] = [
+    let shares: [(&[&str], u8); 2] =
+        [(&["rag.near_duplicates"], options.near_duplicates), (&["rag.repeats"], options.repeats)];
+    if let Some((keys, share)) =
+        shares.into_iter().find(|(_, share)| *share != 0 && !(50..=100).contains(share))
+    {
+        return fault(
+            keys,
+            share,
+            "per cent of a document's runs of words, 50 to 100, or 0 for off (rule S9)",
+        );
+    }
+    for (name, list) in &options.lists {
+        if !(1..=1000).contains(&list.weight) {
+            let found = format!("{} for the list {name}", list.weight);
+            return fault(&["rag.lists"], found, "a weight of 1 to 1000 (rule S8)");
+        }
+        if list.max_items == Some(0) || list.max_tokens == Some(0) {
+            let found = format!("0 for the list {name}");
+            return fault(&["rag.lists"], found, "a limit of 1 or more, or an unset key (rule S9)");
+        }
+    }
+    let counts: [(&[&str], Option<u64>); 4] = [
+        (&["rag.max_source_items"], options.max_source_items),
         (&["rag.max_items"], options.max_items),
         (&["rag.max_item_tokens"], options.max_item_tokens),
         (&["rag.max_source_tokens"], options.max_source_tokens),

@@ -25,6 +25,10 @@ pub struct StoredAnchor {
     window_start: Option<ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rag: Option<Vec<ItemId>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rag_ranks: Vec<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rag_joined: Vec<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared_before: Option<ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,6 +52,8 @@ impl From<Anchor> for StoredAnchor {
             live,
             window_start,
             rag,
+            rag_ranks,
+            rag_joined,
             cleared_before,
             released_through,
             sender,
@@ -62,6 +68,8 @@ impl From<Anchor> for StoredAnchor {
             live,
             window_start,
             rag,
+            rag_ranks,
+            rag_joined,
             cleared_before,
             released_through,
             sender,
@@ -80,6 +88,8 @@ impl From<StoredAnchor> for Anchor {
             live,
             window_start,
             rag,
+            rag_ranks,
+            rag_joined,
             cleared_before,
             released_through,
             sender,
@@ -94,6 +104,8 @@ impl From<StoredAnchor> for Anchor {
             live,
             window_start,
             rag,
+            rag_ranks,
+            rag_joined,
             cleared_before,
             released_through,
             sender,

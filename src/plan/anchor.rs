@@ -58,6 +58,12 @@ pub struct Anchor {
     /// The documents, in the order in which they were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rag: Option<Vec<ItemId>>,
+    /// The rank of each of these documents among them, if they were not sent in the order of their ranks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rag_ranks: Vec<u32>,
+    /// The indices of the documents that were sent as one text with the document before them (rule S14).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rag_joined: Vec<u32>,
     /// The message before which tool results were replaced by stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cleared_before: Option<ItemId>,
@@ -345,7 +351,7 @@ impl SentAgain {
 pub(crate) struct Sticky<'a> {
     pub(crate) window_start: Option<&'a ItemId>,
     /// The documents that stay while the live question is the same.
-    pub(crate) rag: &'a [ItemId],
+    pub(crate) rag: StickyDocuments<'a>,
     pub(crate) cleared_before: Option<&'a ItemId>,
     /// The reason why the window is not continued; `None` if it is continued, or if there was no window.
     pub(crate) lost: Option<&'static str>,
@@ -457,7 +463,52 @@ impl Anchor {
             .rag
             .as_deref()
             .filter(|_| live.is_some() && (self.live.is_none() || self.live.as_ref() == live));
-        Sticky { window_start: self.window_start.as_ref(), rag: rag.unwrap_or_default(), ..lasting }
+        let ids = rag.unwrap_or_default();
+        let rag = StickyDocuments { ids, ranks: &self.rag_ranks, joined: &self.rag_joined };
+        Sticky { window_start: self.window_start.as_ref(), rag, ..lasting }
+    }
+}
+
+/// The documents of the last prompt that stay while the live question is the same (rule S5).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct StickyDocuments<'a> {
+    /// The ids in the order in which they were sent.
+    ids: &'a [ItemId],
+    ranks: &'a [u32],
+    joined: &'a [u32],
+}
+
+/// One document of the last prompt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentDocument {
+    /// Its rank among the documents of that prompt.
+    pub(crate) rank: usize,
+    /// Its place among them.
+    pub(crate) place: u32,
+    /// True if it was sent as one text with the document before it.
+    pub(crate) joined: bool,
+}
+
+impl<'a> StickyDocuments<'a> {
+    /// Checks if there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Returns the ids in the order in which they were sent.
+    pub(crate) fn ids(&self) -> &'a [ItemId] {
+        self.ids
+    }
+
+    /// Returns the documents by id. The first place counts if an id is listed twice.
+    pub(crate) fn places(&self) -> BTreeMap<&'a ItemId, SentDocument> {
+        let sent = |(at, id): (usize, &'a ItemId)| {
+            let place = at as u32;
+            // A damaged list of ranks is not used.
+            let rank = self.ranks.get(at).map_or(at, |rank| *rank as usize);
+            (id, SentDocument { rank, place, joined: self.joined.contains(&place) })
+        };
+        self.ids.iter().enumerate().map(sent).rev().collect()
     }
 }
 

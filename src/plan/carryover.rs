@@ -29,6 +29,8 @@ pub(crate) struct Carryover {
     pub(crate) new_state: BTreeMap<ItemId, NewState>,
     /// The ids of documents by row id, if another document uses the id as its row id.
     pub(crate) renamed: BTreeMap<ItemId, ItemId>,
+    /// The ranks of the documents of this prompt, from 0, in prompt order.
+    pub(crate) document_ranks: Vec<u32>,
     /// The id of the live question.
     pub(crate) live: Option<ItemId>,
     /// The start of the next prompt's window. Mostly it is the start of this one. If nothing is included by

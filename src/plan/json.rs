@@ -10,6 +10,7 @@ use crate::{
         reason::{IncludedReason, Numbers},
     },
     provider::model::LimitsSource,
+    rag::ListRank,
     tokens::Certainty,
     usage::{ContextUsage, Level, TokenCalibration},
 };
@@ -184,6 +185,10 @@ struct Included<'a> {
     reason: IncludedReason,
     token_estimate: u64,
     certainty: Certainty,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    ranks: &'a [ListRank],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continues: Option<&'a ItemId>,
     hash: String,
 }
 
@@ -200,6 +205,8 @@ impl<'a> Included<'a> {
             reason: item.reason,
             token_estimate: item.token_estimate.tokens,
             certainty: item.token_estimate.certainty,
+            ranks: &item.ranks,
+            continues: item.continues.as_ref(),
             hash: item.hash(),
         }
     }
@@ -222,6 +229,8 @@ struct Excluded<'a> {
     certainty: Certainty,
     #[serde(flatten)]
     numbers: Numbers<'a>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    ranks: &'a [ListRank],
 }
 
 impl<'a> Excluded<'a> {
@@ -239,6 +248,7 @@ impl<'a> Excluded<'a> {
             token_estimate: item.token_estimate.tokens,
             certainty: item.token_estimate.certainty,
             numbers: Numbers::new(&item.reason),
+            ranks: &item.ranks,
         }
     }
 }

@@ -119,6 +119,7 @@ use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Message, Prompt, Role, WireFormat},
     provider::model::{Limits, LimitsSource},
+    rag::ListRank,
     tokens::TokenCount,
     usage::{ContextEvent, ContextUsage, TokenCalibration},
 };
@@ -274,6 +275,11 @@ pub struct PlannedItem {
     pub token_estimate: TokenCount,
     /// The origin of a document of this request.
     pub(crate) origin: Option<Arc<str>>,
+    /// The ranks of a document in the lists of the request, if there are several.
+    pub ranks: Vec<ListRank>,
+    /// The id of the chunk before, if this document continues its text (rule S14). Its tokens are then those
+    /// of the text that it adds.
+    pub continues: Option<ItemId>,
     #[doc(hidden)]
     pub body: Message,
 }
@@ -316,6 +322,8 @@ pub struct ExcludedItem {
     pub reason: ExcludedReason,
     /// Its token count, as far as its tokens were counted.
     pub token_estimate: TokenCount,
+    /// The ranks of a document in the lists of the request, if there are several.
+    pub ranks: Vec<ListRank>,
 }
 
 /// An overflow: the minimum does not fit into the budget (rule S6).

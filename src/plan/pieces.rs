@@ -5,7 +5,7 @@ use super::{
     PromptPiece, TOOLS, Target, hash_of,
 };
 use crate::{
-    item::{ItemId, Source},
+    item::{ItemId, Section, Source},
     message::{Message, Tool, WireFormat},
     provider::model::RequestLimits,
 };
@@ -71,7 +71,9 @@ impl ContextPlan {
             prompt_budget: Some(self.prompt_budget),
             ..RequestLimits::new()
         };
-        let documents = self.included.iter().filter(|item| item.source == Source::Rag);
+        let documents: Vec<&PlannedItem> =
+            self.included.iter().filter(|item| item.source == Source::Rag).collect();
+        let (rag_ranks, rag_joined) = self.document_places(&documents);
         // A prompt over its budget has no window to continue, so the next plan chooses one again.
         let fits = self.overflow.is_none();
         let sent = self.sent_prompt();
@@ -83,7 +85,9 @@ impl ContextPlan {
             limits: Some(limits),
             live: self.carryover.live.clone(),
             window_start: self.carryover.anchored_at.clone().filter(|_| fits),
-            rag: fits.then(|| documents.map(|item| sent.sent_id(item).clone()).collect()),
+            rag: fits.then(|| documents.iter().map(|item| sent.sent_id(item).clone()).collect()),
+            rag_ranks,
+            rag_joined,
             cleared_before: self.cleared_before.clone(),
             released_through: self.carryover.released_through.clone(),
             sender: self.carryover.sender.clone(),
@@ -91,6 +95,27 @@ impl ContextPlan {
             lost: self.thoughts.lost.clone(),
             prompt: Some(pieces.into()),
         }
+    }
+
+    /// Returns the ranks of the documents of this prompt, in prompt order. Returns nothing if they ascend.
+    pub(crate) fn document_ranks(&self) -> &[u32] {
+        &self.carryover.document_ranks
+    }
+
+    /// Returns the ranks of these documents, and the indices of those that continue the text of the one
+    /// before. The ranks are empty if they ascend.
+    fn document_places(&self, documents: &[&PlannedItem]) -> (Vec<u32>, Vec<u32>) {
+        let ranks = &self.carryover.document_ranks;
+        // Retained documents keep their places; the ranks are those of the documents of this prompt.
+        let new: Vec<u32> =
+            (0..).zip(documents).filter(|(_, row)| row.section == Section::Rag).map(|(at, _)| at).collect();
+        let mut all: Vec<u32> = (0..documents.len() as u32).collect();
+        for (at, rank) in new.iter().zip(ranks) {
+            all[*at as usize] = new[*rank as usize];
+        }
+        let joined =
+            (0..).zip(documents).filter(|(_, row)| row.continues.is_some()).map(|(at, _)| at).collect();
+        (if ranks.is_sorted() { Vec::new() } else { all }, joined)
     }
 
     /// Returns the parts of the plan with which other prompts are compared.

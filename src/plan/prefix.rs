@@ -111,7 +111,10 @@ impl SentPrompt<'_> {
             Some(Decision::Excluded(row)) => match row.reason {
                 ExcludedReason::Budget { .. } => PrefixCause::Budget,
                 ExcludedReason::TtlExpired { .. } => PrefixCause::Expired,
-                ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
+                ExcludedReason::Duplicate { .. }
+                | ExcludedReason::NearDuplicate { .. }
+                | ExcludedReason::Repeats { .. }
+                | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
                 ExcludedReason::Archived { .. } => PrefixCause::Archived,
             },
             // A run of messages is known only by the ids of its ends. A message that may be inside a run

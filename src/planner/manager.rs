@@ -281,6 +281,7 @@ impl ContextWindowManager {
             calibration: self.calibration(request, calibrator),
             implausible: calibrator.implausible,
             placement: self.placement(),
+            order: self.config.rag.order,
             usage: self.config.usage,
         };
         context.editing = editing::requested_edits(&self.config, &context); // C12

@@ -3,21 +3,23 @@
 //! - Input: a conversation, and the parts that belong to this prompt only: tools, documents, focus hint,
 //!   state, limits.
 //! - Output: a [`PlanRequest`] for the planner.
-//! - Rules: B2, B8, S1, S5, K8, N6, O2.
+//! - Rules: B2, B8, S1, S5, S8, K8, N6, O2.
 //!
 //! Parts that last across turns are in the conversation.
 
 use crate::{
     conversation::Conversation,
-    item::{ItemId, RagItem},
+    item::ItemId,
     message::Tool,
     plan::{
         PromptSettings, RemoteContext, TraceIds,
         anchor::{Anchor, Sender},
     },
     provider::{meter::Meter, model::RequestLimits},
+    rag::{RagItem, RetrievedItems},
     usage::TokenCalibration,
 };
+use std::sync::Arc;
 
 /// One request to the planner: a conversation, and the parts that belong to this prompt only.
 ///
@@ -40,7 +42,7 @@ pub struct PlanRequest<'a> {
     #[doc(hidden)]
     pub tools: &'a [Tool],
     #[doc(hidden)]
-    pub rag: Vec<RagItem>,
+    pub rag: RetrievedItems,
     #[doc(hidden)]
     pub focus: Option<String>,
     #[doc(hidden)]
@@ -67,7 +69,7 @@ impl<'a> PlanRequest<'a> {
         Self {
             log,
             tools: &[],
-            rag: Vec::new(),
+            rag: RetrievedItems::default(),
             focus: None,
             state: Vec::new(),
             limits: RequestLimits::new(),
@@ -126,7 +128,35 @@ impl<'a> PlanRequest<'a> {
         I: IntoIterator,
         I::Item: Into<RagItem>,
     {
-        self.rag = items.into_iter().map(Into::into).collect();
+        self.rag = items.into_iter().collect();
+        self
+    }
+
+    /// Adds the documents of one retriever, in any order. Several lists are fused by their ranks, because
+    /// scores of different retrievers cannot be compared (rule S8).
+    ///
+    /// ```
+    /// use context_window::{Conversation, Message, PlanRequest};
+    ///
+    /// let log = Conversation::from([Message::user("How long do refunds take?")]);
+    /// let request = PlanRequest::new(&log)
+    ///     .with_rag_list("words", [(12.3, "refunds", "Refunds take 5 days."), (4.0, "hours", "9 to 18.")])
+    ///     .with_rag_list("meaning", [(0.92, "refunds", "Refunds take 5 days.")]);
+    /// ```
+    #[must_use]
+    pub fn with_rag_list<I>(mut self, name: impl Into<Arc<str>>, items: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<RagItem>,
+    {
+        self.rag = self.rag.with_list(name, items);
+        self
+    }
+
+    /// Sets the retrieved documents with their lists.
+    #[must_use]
+    pub fn with_retrieved(mut self, items: RetrievedItems) -> Self {
+        self.rag = items;
         self
     }
 

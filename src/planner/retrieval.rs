@@ -7,9 +7,12 @@
 use crate::{
     conversation::SentText,
     error::Error,
-    item::RagItem,
-    plan::{RetrievalBudget, anchor::Sticky},
+    plan::{
+        RetrievalBudget,
+        anchor::{Sticky, StickyDocuments},
+    },
     planner::{manager::ContextWindowManager, request::PlanRequest},
+    rag::{RagItem, RetrievedItems},
     text::hash::text_hash,
     tokens::TokenCount,
 };
@@ -28,12 +31,13 @@ impl ContextWindowManager {
     #[doc(alias = "budget_hint")]
     #[doc(alias = "budget hint")]
     pub fn retrieval_budget(&self, request: &PlanRequest<'_>) -> Result<RetrievalBudget, Error> {
-        let request = PlanRequest { rag: Vec::new(), ..request.clone() };
+        let request = PlanRequest { rag: RetrievedItems::default(), ..request.clone() };
         let context = self.context(&request)?;
         // The documents of the last prompt are set aside too: the budget is for retrieving them again.
         let replan = self.final_adjustments(&request)?;
         let sticky = self.sticky(&request, &context);
-        let candidates = self.candidates(&request, Sticky { rag: &[], ..sticky }, &replan)?;
+        let candidates =
+            self.candidates(&request, Sticky { rag: StickyDocuments::default(), ..sticky }, &replan)?;
         // Solve twice: the budget of documents that could use all of it, and the tokens that a prompt without
         // documents leaves free.
         let solver = self.solver(&candidates);

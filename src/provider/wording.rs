@@ -3,10 +3,11 @@
 
 use crate::{
     config::DocumentHeader,
-    item::{ItemId, RagItem},
+    item::ItemId,
     message::{Message, ToolCall},
+    rag::RagItem,
 };
-use std::fmt::Write as _;
+use std::{fmt::Write as _, ops::Range};
 
 /// The lines around all documents. Every piece of the block starts with `<` and ends with `>`, or with `>`
 /// and a line break. No byte-pair token of the `OpenAI` encodings spans such a border, so the counts of the
@@ -19,7 +20,62 @@ pub(crate) const BLOCK_CLOSE: &str = "</documents>";
 #[must_use]
 pub fn document(item: &RagItem, header: DocumentHeader) -> String {
     let mut text = String::with_capacity(item.text.len() + 64);
-    let _ = write!(text, "<document id=\"{}\"", attribute(item.id.as_str()));
+    open_document(&mut text, &attribute(item.id.as_str()), item, header);
+    push_delimited(&mut text, &item.text, "document");
+    text.push_str("</document>\n");
+    text
+}
+
+/// Returns overlapping documents as one text between delimiters, in pieces: one for each document. Each
+/// document comes with the bytes at its beginning that the one before it contains.
+pub(crate) fn joined_documents(chunks: &[(&RagItem, usize)], header: DocumentHeader) -> Vec<String> {
+    let mut body = String::new();
+    let mut ends = Vec::with_capacity(chunks.len());
+    for (item, overlap) in chunks {
+        body.push_str(&item.text[*overlap..]);
+        ends.push(body.len());
+    }
+    let mut text = String::with_capacity(body.len() + 64);
+    if let Some((first, _)) = chunks.first() {
+        let mut ids = attribute(first.id.as_str());
+        chunks[1..].iter().for_each(|(item, _)| ids.push_str(&further_id(&item.id)));
+        open_document(&mut text, &ids, first, header);
+    }
+    // The whole text is delimited at once, because a delimiter may begin in one chunk and end in the next.
+    let mut starts = vec![0];
+    let mut written = 0;
+    for end in &ends[..ends.len().saturating_sub(1)] {
+        push_escaped(&mut text, &body, written..*end, "document");
+        written = *end;
+        starts.push(text.len());
+    }
+    push_escaped(&mut text, &body, written..body.len(), "document");
+    if !body.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str("</document>\n");
+    starts.push(text.len());
+    starts.windows(2).map(|piece| text[piece[0]..piece[1]].to_owned()).collect()
+}
+
+/// Checks if a text begins with the line before a document. No text between delimiters can.
+pub(crate) fn opens_document(text: &str) -> bool {
+    text.starts_with("<document ")
+}
+
+/// Checks if a text ends with the line after a document.
+pub(crate) fn closes_document(text: &str) -> bool {
+    text.ends_with("</document>\n")
+}
+
+/// Returns the id of a further document in the header of a joined text.
+pub(crate) fn further_id(id: &ItemId) -> String {
+    format!(", {}", attribute(id.as_str()))
+}
+
+/// Writes the line before a document. `ids` is the value of its attribute.
+fn open_document(text: &mut String, ids: &str, item: &RagItem, header: DocumentHeader) {
+    let _ = write!(text, "<document id=\"{ids}\"");
     if let Some(origin) = item.origin.as_ref().filter(|_| header != DocumentHeader::Id) {
         let _ = write!(text, " source=\"{}\"", attribute(origin));
     }
@@ -27,9 +83,6 @@ pub fn document(item: &RagItem, header: DocumentHeader) -> String {
         let _ = write!(text, " score=\"{}\"", item.score);
     }
     text.push_str(">\n");
-    push_delimited(&mut text, &item.text, "document");
-    text.push_str("</document>\n");
-    text
 }
 
 /// Returns volatile state between its delimiters.
@@ -214,23 +267,35 @@ fn attribute(text: &str) -> String {
         .replace(['\n', '\r'], " ")
 }
 
-/// Writes `body` so that it contains no `<tag` or `</tag` in any case, and ends its last line. A backslash
-/// breaks each occurrence.
+/// Writes `body` so that it contains no `<tag` or `</tag` in any case, and ends its last line.
 fn push_delimited(text: &mut String, body: &str, tag: &str) {
-    let mut rest = body;
-    while let Some(at) = rest.find('<') {
-        let (before, from) = rest.split_at(at + 1);
-        text.push_str(before);
-        rest = from;
-        let name = from.strip_prefix('/').unwrap_or(from).as_bytes();
+    push_escaped(text, body, 0..body.len(), tag);
+    if !body.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// Returns a part of a text between delimiters.
+pub(crate) fn delimited_part(body: &str, tag: &str) -> String {
+    let mut text = String::with_capacity(body.len());
+    push_escaped(&mut text, body, 0..body.len(), tag);
+    text
+}
+
+/// Writes a range of `body` so that no `<tag` or `</tag` of the body is whole, in any case. A backslash
+/// breaks each occurrence.
+fn push_escaped(text: &mut String, body: &str, range: Range<usize>, tag: &str) {
+    let mut at = range.start;
+    while let Some(found) = body[at..range.end].find('<') {
+        let after = at + found + 1;
+        text.push_str(&body[at..after]);
+        at = after;
+        let name = body[after..].strip_prefix('/').unwrap_or(&body[after..]).as_bytes();
         if name.len() >= tag.len() && name[..tag.len()].eq_ignore_ascii_case(tag.as_bytes()) {
             text.push('\\');
         }
     }
-    text.push_str(rest);
-    if !body.ends_with('\n') {
-        text.push('\n');
-    }
+    text.push_str(&body[at..range.end]);
 }
 
 #[cfg(test)]

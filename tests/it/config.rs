@@ -257,7 +257,7 @@ fn estimates(config: &Config) -> String {
 }
 
 /// A value other than the default for each key.
-const OTHER_VALUES: [(&str, &str); 30] = [
+const OTHER_VALUES: [(&str, &str); 32] = [
     ("preset", "\"rag\""),
     ("model.default.context_len", "9000"),
     ("model.default.max_completion", "1000"),
@@ -281,6 +281,8 @@ const OTHER_VALUES: [(&str, &str); 30] = [
     ("rag.max_items", "1"),
     ("rag.max_item_tokens", "40"),
     ("rag.max_source_tokens", "50"),
+    ("rag.max_source_items", "1"),
+    ("rag.order", "\"relevance_last\""),
     ("rag.question_limit", "200"),
     ("ttl.policy", "\"unlimited\""),
     ("tokens.calibrate", "false"),
@@ -332,8 +334,9 @@ fn every_key_changes_something() {
         ("conversation.think_tags", "\"reasoning\""),
     ]);
     // `tokens.cache_bytes` changes speed only, as `counts_in_plans` checks. `rag.leave` takes effect over
-    // many prompts, as `sent_with` checks.
-    let elsewhere = ["tokens.cache_bytes", "rag.leave"];
+    // many prompts, as `sent_with` checks. `selection` checks the keys about texts that contain each other.
+    let elsewhere =
+        ["tokens.cache_bytes", "rag.leave", "rag.near_duplicates", "rag.repeats", "rag.join_chunks"];
     for key in LoadedConfig::keys().filter(|key| !elsewhere.contains(key)) {
         let value = values.remove(key).unwrap_or_else(|| panic!("no test value for {key}"));
         let mut base: Vec<(&str, &str)> = vec![("conversation.clear_at_least", "50")];

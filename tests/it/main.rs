@@ -56,6 +56,7 @@ mod scale;
 #[cfg(feature = "openai")]
 mod schema;
 mod sections;
+mod selection;
 mod sent_with;
 mod sticky;
 #[cfg(feature = "openai")]

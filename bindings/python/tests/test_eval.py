@@ -190,7 +190,7 @@ def test_day_and_lifetime_of_the_cache_change_the_cost() -> None:
     # The price of this model rises on that day.
     assert 0 < cost("gemini-4-argon", day="2026-11-30") < cost("gemini-4-argon", day="2026-12-01")
     for day in ("1.12.2026", "", "2026-12-1"):
-        with pytest.raises(cw.InputError, match="expected year, month and day"):
+        with pytest.raises(InputError, match="expected year, month and day"):
             cost("gemini-4-argon", day=day)
 
 

@@ -5,9 +5,10 @@ use crate::{
     analysis::Explainer,
     conversation::{Conversation, MixedConversation},
     error::Error,
-    item::{ItemId, RagItem},
+    item::ItemId,
     plan::ContextPlan,
     planner::request::PlanRequest,
+    rag::{RagItem, RetrievedItems},
 };
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -101,13 +102,15 @@ impl<'a> ComparisonInputs<'a> {
             }
             Input::Scores => {
                 let ((_, before), (_, after)) = mixtures();
-                let scores = |documents: &[RagItem]| {
-                    documents
-                        .iter()
-                        .map(|item| (item.score.to_bits(), item.origin.clone()))
-                        .collect::<Vec<_>>()
+                // All that ranks documents or relates them to their source.
+                let scores = |documents: &RetrievedItems| {
+                    let of_item = |item: &RagItem| {
+                        let place = (item.span.clone(), item.position, item.date);
+                        (item.score.to_bits(), item.origin.clone(), place)
+                    };
+                    documents.iter().map(of_item).collect::<Vec<_>>()
                 };
-                scores(&after) != scores(&before)
+                scores(&after) != scores(&before) || after.fused_lists() != before.fused_lists()
             }
             Input::LastPrompt => a.previous != b.previous || a.log.all_sent() != b.log.all_sent(),
         }
@@ -115,7 +118,7 @@ impl<'a> ComparisonInputs<'a> {
 
     /// Returns the log and the documents with the `after` inputs of the second side and all others of the
     /// first.
-    fn mixed(&self, after: &[Input]) -> (Cow<'a, Conversation>, Vec<RagItem>) {
+    fn mixed(&self, after: &[Input]) -> (Cow<'a, Conversation>, RetrievedItems) {
         let (a, b) = (self.before.request, self.after.request);
         let from = |input| if after.contains(&input) { b.log } else { a.log };
         let mixture = MixedConversation {
@@ -136,14 +139,20 @@ impl<'a> ComparisonInputs<'a> {
             if let Some(other) = scores.get(&name) {
                 item.score = other.score;
                 item.origin.clone_from(&other.origin);
+                item.span.clone_from(&other.span);
+                (item.position, item.date) = (other.position, other.date);
             }
             if let Some(other) = lifetimes.get(&name) {
                 item.ttl = other.ttl;
             }
             item
         };
-        let mixed = self::numbered(items).zip(items).map(mixed).collect();
-        (mixture.log(), mixed)
+        let of_scores = documents(Input::Scores);
+        let places: BTreeMap<_, usize> = self::numbered(items).zip(0..).collect();
+        let found: Vec<Option<usize>> =
+            self::numbered(of_scores).map(|name| places.get(&name).copied()).collect();
+        let mixed = self::numbered(items).zip(items.iter()).map(mixed).collect();
+        (mixture.log(), items.with_ranks_of(mixed, of_scores, &found))
     }
 
     /// Returns the plan with the `after` inputs of the second side and all others of the first. Returns
@@ -161,7 +170,7 @@ impl<'a> ComparisonInputs<'a> {
             managers(Input::Model).with_config(managers(Input::Config).requested_config().clone())?;
         let items = from(Input::Items);
         let mut request = PlanRequest::new(&log)
-            .with_rag(rag)
+            .with_retrieved(rag)
             .with_tools(items.tools)
             .with_limits(from(Input::Budget).limits);
         request.focus.clone_from(&items.focus);

@@ -53,6 +53,13 @@ fn make_room<'a>(rows: impl Iterator<Item = &'a PlannedItem>, tokens: Option<u64
 fn last_in(plan: &ContextPlan, section: Section) -> impl Iterator<Item = &PlannedItem> {
     let mut rows: Vec<&PlannedItem> = plan.included.iter().filter(|row| row.section == section).collect();
     rows.retain(|row| row.reason != IncludedReason::Required && !row.kind.is_required_by_provider());
+    if section == Section::Rag {
+        // The order in the prompt may be another one than that of the ranks (O1).
+        let ranks = plan.document_ranks();
+        let mut ranked: Vec<_> = rows.iter().enumerate().map(|(at, row)| (ranks.get(at), *row)).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        rows = ranked.into_iter().map(|(_, row)| row).collect();
+    }
     if section != Section::Conversation {
         rows.reverse();
     }

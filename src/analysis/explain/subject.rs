@@ -120,13 +120,23 @@ impl<'a> Subjects<'a> {
     }
 }
 
-/// Checks if an item is excluded for lack of budget, or by a policy that counts items or tokens. Another
-/// budget may change that.
+/// Checks if an item is excluded for lack of budget, by a policy that counts items or tokens, or because its
+/// text stands in another item. Another budget may change that.
 pub(super) fn is_excluded_for_room(reason: &ExcludedReason) -> bool {
-    use PolicyRule::{MaxItems, MaxSourceTokens};
+    use ExcludedReason::{Budget, NearDuplicate, Policy, Repeats};
+    use PolicyRule::{MaxItems, MaxListItems, MaxListTokens, MaxSourceItems, MaxSourceTokens};
     matches!(
         reason,
-        ExcludedReason::Budget { .. } | ExcludedReason::Policy(MaxItems { .. } | MaxSourceTokens { .. })
+        Budget { .. }
+            | NearDuplicate { .. }
+            | Repeats { .. }
+            | Policy(
+                MaxItems { .. }
+                    | MaxListItems { .. }
+                    | MaxListTokens { .. }
+                    | MaxSourceItems { .. }
+                    | MaxSourceTokens { .. }
+            )
     )
 }
 

@@ -35,7 +35,7 @@ use crate::{
     planner::{
         assemble::{LaidOut, PlanContext},
         budget,
-        candidates::{CandidateId, Candidates, Rank},
+        candidates::{CandidateId, Candidates, Comparisons, Rank},
         eligibility::Eligibility,
         manager::ContextWindowManager,
         replan::{MAX_TRIES, Replan, tokens_to_withhold},
@@ -93,7 +93,9 @@ impl<'p> Sweep<'p> {
     ) -> Result<Self, Error> {
         let largest_budget = context.largest_budget();
         let index = rounds.first.first.index();
-        let most_added = manager.most_added(!index.document_slots().is_empty())?;
+        // The text of joined chunks is counted as a whole, so only layout knows its tokens (S14).
+        let joins = Comparisons::default().finds_joins(&rounds.first.first, &manager.config().rag);
+        let most_added = manager.most_added(!index.document_slots().is_empty())?.filter(|_| !joins);
         // A goal keeps ranges long, but ignores the comparisons of the walk. That is safe only if nothing
         // else changes the plan. Added tokens may displace a candidate that is included after the goal.
         // Losses depend on everything before the goal.

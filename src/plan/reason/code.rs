@@ -18,6 +18,11 @@ pub(crate) struct Numbers<'a> {
     asked: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<&'a ItemId>,
+    /// The share of a document's text that stands in the item `of`, in per cent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compaction: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +44,9 @@ impl<'a> Numbers<'a> {
             }
             ExcludedReason::TtlExpired { asked } => Self { asked: Some(*asked), ..none },
             ExcludedReason::Duplicate { of } => Self { of: Some(of), ..none },
+            ExcludedReason::NearDuplicate { of, share } | ExcludedReason::Repeats { of, share } => {
+                Self { of: Some(of), share: Some(*share), ..none }
+            }
             ExcludedReason::Archived { compaction } => Self { compaction: *compaction, ..none },
             ExcludedReason::Policy(rule) => {
                 // Every policy names its rule, and some add the numbers that decided.
@@ -50,8 +58,14 @@ impl<'a> Numbers<'a> {
                     PolicyRule::MaxSourceTokens { used, limit } => {
                         Self { used: Some(*used), limit: Some(*limit), ..named }
                     }
-                    PolicyRule::MaxItemTokens { limit } | PolicyRule::MaxItems { limit } => {
-                        Self { limit: Some(*limit), ..named }
+                    PolicyRule::MaxItemTokens { limit }
+                    | PolicyRule::MaxItems { limit }
+                    | PolicyRule::MaxSourceItems { limit } => Self { limit: Some(*limit), ..named },
+                    PolicyRule::MaxListItems { list, limit } => {
+                        Self { list: Some(list), limit: Some(*limit), ..named }
+                    }
+                    PolicyRule::MaxListTokens { list, used, limit } => {
+                        Self { list: Some(list), used: Some(*used), limit: Some(*limit), ..named }
                     }
                     PolicyRule::NextQuestion
                     | PolicyRule::OrphanResult

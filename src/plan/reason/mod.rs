@@ -6,7 +6,7 @@ use crate::{item::ItemId, text::plain::grouped};
 pub(crate) use code::Numbers;
 pub use code::{Never, Reason};
 use serde::Serialize;
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// The reason why an item is in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -78,6 +78,21 @@ pub enum ExcludedReason {
     Duplicate {
         /// The id of the document that was kept.
         of: ItemId,
+    },
+    /// A document whose text stands almost whole in an included document (rule S9).
+    NearDuplicate {
+        /// The id of the included document.
+        of: ItemId,
+        /// The share of its runs of five words that stand there, in per cent.
+        share: u8,
+    },
+    /// A document whose text stands almost whole in another item of the prompt: a message, a note, a summary
+    /// or a retained document (rule S9).
+    Repeats {
+        /// The id of that item.
+        of: ItemId,
+        /// The share of its runs of five words that stand there, in per cent.
+        share: u8,
     },
     /// A policy that excludes the item (rules S9, H2, H3).
     Policy(PolicyRule),
@@ -160,6 +175,27 @@ pub enum PolicyRule {
         /// The most tokens of one source.
         limit: u64,
     },
+    /// `rag.max_source_items`: this number of documents of the source is already included.
+    MaxSourceItems {
+        /// The limit, in documents.
+        limit: u64,
+    },
+    /// `max_items` of a list: this number of documents that the list ranks best is already included.
+    MaxListItems {
+        /// The name of the list.
+        list: Arc<str>,
+        /// The limit, in documents.
+        limit: u64,
+    },
+    /// `max_tokens` of a list: the other documents that the list ranks best are already included.
+    MaxListTokens {
+        /// The name of the list.
+        list: Arc<str>,
+        /// Tokens of these documents.
+        used: u64,
+        /// The most tokens of the list.
+        limit: u64,
+    },
     /// A note that was pinned while the model is at work. It is sent from the next question on (rule S10).
     NextQuestion,
     /// A tool result without a call (rule H3).
@@ -183,6 +219,9 @@ impl PolicyRule {
             Self::MaxItemTokens { .. } => "max_item_tokens",
             Self::MaxItems { .. } => "max_items",
             Self::MaxSourceTokens { .. } => "max_source_tokens",
+            Self::MaxSourceItems { .. } => "max_source_items",
+            Self::MaxListItems { .. } => "max_list_items",
+            Self::MaxListTokens { .. } => "max_list_tokens",
             Self::NextQuestion => "next_question",
             Self::OrphanResult => "orphan_result",
             Self::SecondResult => "second_result",
@@ -204,6 +243,10 @@ pub enum ExcludedCode {
     TtlExpired,
     /// [`ExcludedReason::Duplicate`]
     Duplicate,
+    /// [`ExcludedReason::NearDuplicate`]
+    NearDuplicate,
+    /// [`ExcludedReason::Repeats`]
+    Repeats,
     /// [`ExcludedReason::Policy`]
     Policy,
     /// [`ExcludedReason::Archived`]
@@ -218,6 +261,8 @@ impl ExcludedCode {
             Self::Budget => "budget",
             Self::TtlExpired => "ttl_expired",
             Self::Duplicate => "duplicate",
+            Self::NearDuplicate => "near_duplicate",
+            Self::Repeats => "repeats",
             Self::Policy => "policy",
             Self::Archived => "archived",
         }
@@ -232,6 +277,8 @@ impl ExcludedReason {
             Self::Budget { .. } => ExcludedCode::Budget,
             Self::TtlExpired { .. } => ExcludedCode::TtlExpired,
             Self::Duplicate { .. } => ExcludedCode::Duplicate,
+            Self::NearDuplicate { .. } => ExcludedCode::NearDuplicate,
+            Self::Repeats { .. } => ExcludedCode::Repeats,
             Self::Policy(_) => ExcludedCode::Policy,
             Self::Archived { .. } => ExcludedCode::Archived,
         }
@@ -287,6 +334,8 @@ impl fmt::Display for ExcludedReason {
             Self::TtlExpired { asked: false } => f.write_str("expired"),
             Self::TtlExpired { asked: true } => f.write_str("expired, kept one more turn before"),
             Self::Duplicate { of } => write!(f, "duplicate of {of}"),
+            Self::NearDuplicate { of, share } => write!(f, "near duplicate of {of}, {share} %"),
+            Self::Repeats { of, share } => write!(f, "repeats {of}, {share} %"),
             Self::Policy(rule) => rule.fmt(f),
             Self::Archived { compaction: Some(number) } => write!(f, "archived by compaction #{number}"),
             Self::Archived { compaction: None } => f.write_str("archived by a rewind"),
@@ -304,6 +353,16 @@ impl fmt::Display for PolicyRule {
             Self::MaxItems { limit } => write!(f, "the limit of {} documents is reached", grouped(*limit)),
             Self::MaxSourceTokens { used, limit } => {
                 write!(f, "its source already has {} of at most {} tokens", grouped(*used), grouped(*limit))
+            }
+            Self::MaxSourceItems { limit } => {
+                write!(f, "the limit of {} documents of its source is reached", grouped(*limit))
+            }
+            Self::MaxListItems { list, limit } => {
+                write!(f, "the limit of {} documents of the list {list} is reached", grouped(*limit))
+            }
+            Self::MaxListTokens { list, used, limit } => {
+                let (used, limit) = (grouped(*used), grouped(*limit));
+                write!(f, "the list {list} already has {used} of at most {limit} tokens")
             }
             Self::NextQuestion => f.write_str("pinned during a running turn: sent from the next question on"),
             Self::OrphanResult => f.write_str("tool result without a call"),

@@ -2,17 +2,22 @@
 //!
 //! - Input: the selection, and the texts that are retained where they were sent.
 //! - Output: rows and messages of the draft, and lines of the overhead.
-//! - Rules: O1, S10, B3, N3.
+//! - Rules: O1, S10, S14, B3, N3.
 
-use super::{LaidOut, included::ask_about_document};
+use super::{LaidOut, arrangement, included::ask_about_document};
 use crate::{
     conversation::SentText,
     error::Error,
     item::{ItemKind, Priority, Section, Source},
     message::{Message, Role},
     plan::{Overhead, PlannedItem, reason::IncludedReason},
-    planner::{candidates::CandidateId, eligibility::Eligibility, retained::document_block},
+    planner::{
+        candidates::{CandidateId, Rank},
+        eligibility::Eligibility,
+        retained::document_block,
+    },
     provider::{conform::TurnPosition, wording},
+    rag::RagItem,
 };
 
 impl LaidOut<'_> {
@@ -80,6 +85,8 @@ impl LaidOut<'_> {
                 reason: kept.reason,
                 token_estimate: self.meter.counted(tokens),
                 origin: None,
+                ranks: Vec::new(),
+                continues: None,
                 body: Message::user(&*document.text),
             });
         }
@@ -93,35 +100,68 @@ impl LaidOut<'_> {
         }
         self.draft.first_rows.push(self.draft.rows.len());
         let mut text = String::from(wording::BLOCK_OPEN);
-        let mut pieces = self.meter.block();
-        for place in self.chosen.included.documents.iter() {
-            let rank = self.candidates.index().rank_at(place);
-            let candidate = CandidateId::Document(rank);
-            let item = self.candidates.document(rank);
-            let document_text = self.meter.delimited_document(item);
-            let tokens = self.costs.whole(candidate)?;
-            if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
-                self.draft.documents_to_confirm.extend(ids.iter().cloned());
-                self.draft.notices.extend(ids.into_iter().map(ask_about_document));
+        let (mut pieces, mut added) = (self.meter.block(), 0);
+        let texts =
+            arrangement::in_prompt_order(self.candidates, &self.chosen.documents.taken, self.context.order);
+        let mut in_order: Vec<Rank> = Vec::new();
+        for chunks in &texts {
+            let items: Vec<(&RagItem, usize)> = chunks
+                .iter()
+                .map(|(rank, overlap)| (self.candidates.document(*rank), *overlap as usize))
+                .collect();
+            let bodies = match items.as_slice() {
+                [(item, _)] => vec![self.meter.delimited_document(item)],
+                items => self.meter.joined_documents(items),
+            };
+            let mut paid = 0;
+            let mut before = None;
+            for ((rank, _), body) in chunks.iter().zip(&bodies) {
+                in_order.push(*rank);
+                paid += self.document(*rank, before, body)?;
+                before = Some(*rank);
             }
-            pieces += tokens;
-            text.push_str(&document_text);
-            self.draft.rows.push(PlannedItem {
-                id: item.id.clone(),
-                kind: ItemKind::Document,
-                source: Source::Rag,
-                section: Section::Rag,
-                role: None,
-                priority: Priority::Normal,
-                ttl: item.ttl,
-                reason: IncludedReason::Relevant,
-                token_estimate: self.meter.counted(tokens),
-                origin: item.origin.clone(),
-                body: Message::user(document_text),
-            });
+            let whole = bodies.concat();
+            if chunks.len() > 1 {
+                added += i128::from(self.meter.sent_document(&whole)?) - i128::from(paid);
+            }
+            pieces += paid;
+            text.push_str(&whole);
         }
+        self.draft.document_ranks = numbered(&in_order);
         text.push_str(wording::BLOCK_CLOSE);
+        // If the block does not add up, its own joins contain those of its texts.
+        if self.meter.block_adds_up() && added != 0 {
+            self.line(Overhead::Joins, added);
+        }
         self.end_of_block(text, pieces)
+    }
+
+    /// Writes the row of a document, whose part of the prompt is `body`. It continues the text of the
+    /// document `before`. Returns its tokens.
+    fn document(&mut self, rank: Rank, before: Option<Rank>, body: &str) -> Result<u64, Error> {
+        let candidate = CandidateId::Document(rank);
+        let item = self.candidates.document(rank);
+        let tokens = self.chosen.documents.taken.paid().get(&rank).copied().unwrap_or_default();
+        if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
+            self.draft.documents_to_confirm.extend(ids.iter().cloned());
+            self.draft.notices.extend(ids.into_iter().map(ask_about_document));
+        }
+        self.draft.rows.push(PlannedItem {
+            id: item.id.clone(),
+            kind: ItemKind::Document,
+            source: Source::Rag,
+            section: Section::Rag,
+            role: None,
+            priority: Priority::Normal,
+            ttl: item.ttl,
+            reason: IncludedReason::Relevant,
+            token_estimate: self.meter.counted(tokens),
+            origin: item.origin.clone(),
+            ranks: self.candidates.list_ranks(rank),
+            continues: before.map(|before| self.candidates.document(before).id.clone()),
+            body: Message::user(body),
+        });
+        Ok(tokens)
     }
 
     /// Writes the message that contains documents, and the lines of the overhead for it.
@@ -136,4 +176,16 @@ impl LaidOut<'_> {
         self.draft.prompt.messages.push(block);
         Ok(())
     }
+}
+
+/// Returns the places of documents in the order of their ranks, in prompt order. Returns nothing if they are
+/// in that order.
+fn numbered(in_order: &[Rank]) -> Vec<u32> {
+    if in_order.is_sorted() {
+        return Vec::new();
+    }
+    let mut sorted = in_order.to_vec();
+    sorted.sort_unstable();
+    let place = |rank: &Rank| sorted.binary_search(rank).unwrap_or_default() as u32;
+    in_order.iter().map(place).collect()
 }

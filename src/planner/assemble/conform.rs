@@ -151,6 +151,8 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
             reason: IncludedReason::Required,
             token_estimate: meter.counted(tokens),
             origin: None,
+            ranks: Vec::new(),
+            continues: None,
             body: message.clone(),
         };
         let at = normalized.messages.iter().position(|one| one == message).unwrap_or_default();

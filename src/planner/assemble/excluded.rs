@@ -10,7 +10,7 @@ use super::included::source_of;
 use crate::{
     conversation::Note,
     error::Error,
-    item::{ItemId, ItemKind, Priority, RagItem, Section, Source},
+    item::{ItemId, ItemKind, Priority, Section, Source},
     message::Message,
     plan::{
         ExcludedItem,
@@ -24,6 +24,7 @@ use crate::{
         conform::TurnPosition,
         meter::{self, Meter},
     },
+    rag::RagItem,
     text::hash::text_hash,
     tokens::{Certainty, TokenCount},
 };
@@ -106,6 +107,7 @@ fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
         ttl: None,
         reason: Candidates::empty_message(),
         token_estimate: TokenCount { tokens: 0, certainty: Certainty::Exact },
+        ranks: Vec::new(),
     };
     candidates.empty_texts().map(row).collect()
 }
@@ -132,6 +134,7 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
             ttl: candidates.ttl_of(&note.item.id),
             reason: reason.clone(),
             token_estimate: tokens(meter, reason, bound),
+            ranks: Vec::new(),
         })
     });
     out.collect()
@@ -154,6 +157,7 @@ fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> 
             ttl: item.ttl,
             reason: reason.clone(),
             token_estimate: tokens(meter, reason, bound),
+            ranks: candidates.list_ranks(rank),
         })
     });
     out.collect()
@@ -167,9 +171,9 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
             limited_by: LimitedBy::Size | LimitedBy::Cap | LimitedBy::PinsLimit | LimitedBy::QuestionLimit,
         } => Some(*room),
         ExcludedReason::Policy(PolicyRule::MaxItemTokens { limit }) => Some(*limit),
-        ExcludedReason::Policy(PolicyRule::MaxSourceTokens { used, limit }) => {
-            Some(limit.saturating_sub(*used))
-        }
+        ExcludedReason::Policy(
+            PolicyRule::MaxSourceTokens { used, limit } | PolicyRule::MaxListTokens { used, limit, .. },
+        ) => Some(limit.saturating_sub(*used)),
         _ => None,
     };
     weighed_against
@@ -330,6 +334,7 @@ impl Runs<'_, '_> {
             } else {
                 bound
             },
+            ranks: Vec::new(),
             reason,
         }
     }

@@ -318,6 +318,8 @@ impl LaidOut<'_> {
             reason: self.reason(candidate, kept.reason),
             token_estimate: self.meter.counted_message(&message, tokens),
             origin: None,
+            ranks: Vec::new(),
+            continues: None,
             body: message,
         });
         Ok(())

@@ -86,6 +86,8 @@ pub(super) struct Draft {
     pub(super) documents_to_confirm: BTreeSet<ItemId>,
     /// Original document ids by row id, for rows whose id belongs to another document.
     pub(super) renamed: BTreeMap<ItemId, ItemId>,
+    /// The ranks of the new documents, from 0, in prompt order.
+    pub(super) document_ranks: Vec<u32>,
     /// Results that are sent as stubs.
     pub(super) cleared: Vec<ItemId>,
     /// Results that are sent without their middle.

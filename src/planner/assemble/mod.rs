@@ -8,7 +8,7 @@
 //! the provider's form, [`ledger`] counts, and [`plan`] builds the plan. [`laid_out`] holds their result.
 
 use crate::{
-    config::{Placement, UsageOptions},
+    config::{DocumentOrder, Placement, UsageOptions},
     plan::{BudgetSource, ContextEditing, LedgerLine, Notice},
     planner::candidates::{CandidateId, Candidates},
     provider::model::{Limits, LimitsSource, Model},
@@ -18,6 +18,7 @@ use crate::{
 mod dropped_pins;
 mod laid_out;
 mod included;
+mod arrangement;
 mod block;
 mod excluded;
 mod marks;
@@ -49,6 +50,8 @@ pub(crate) struct PlanContext<'a> {
     /// The last usage report, if it is not plausible.
     pub(crate) implausible: Option<ReportedUsage>,
     pub(crate) placement: Placement,
+    /// The order of the documents in the prompt.
+    pub(crate) order: DocumentOrder,
     pub(crate) usage: UsageOptions,
     /// The edits that the provider is asked to make by itself.
     pub(crate) editing: Option<ContextEditing>,

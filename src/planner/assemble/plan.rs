@@ -124,6 +124,7 @@ impl<'r> LaidOut<'r> {
             documents_come_last: candidates.index().documents_come_last,
             new_state: candidates.retained().new_state().clone(),
             renamed: draft.renamed,
+            document_ranks: draft.document_ranks,
             live: candidates.live_id(),
             anchored_at,
             before,

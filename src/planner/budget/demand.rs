@@ -12,10 +12,11 @@ use crate::{
     config::Config,
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
-    planner::candidates::{CandidateId, CandidateIndex, Costs},
+    plan::reason::PolicyRule,
+    planner::candidates::{CandidateId, CandidateIndex, Costs, TakenDocuments},
     provider::weight::Weight,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Adds the tokens of a candidate to a sum. Counts no further than to `limit`.
 fn add(sum: u64, limit: u64, costs: &Costs<'_>, id: CandidateId) -> Result<u64, Error> {
@@ -90,7 +91,7 @@ fn window(
     Ok(sum)
 }
 
-/// Counts the documents that no policy excludes.
+/// Counts the documents that no policy excludes, without near-duplicates of earlier ones.
 fn documents(
     config: &Config,
     index: &CandidateIndex<'_>,
@@ -99,23 +100,27 @@ fn documents(
 ) -> Result<u64, Error> {
     let rules = &config.rag;
     let mut sum = 0;
-    let mut items = 0;
-    let mut origins: BTreeMap<u32, u64> = BTreeMap::new();
-    for (rank, document) in index.competing_documents() {
-        let id = CandidateId::Document(rank);
-        if sum >= limit || rules.max_items.is_some_and(|most| items >= most) {
+    let mut taken = TakenDocuments::default();
+    for (rank, _) in index.competing_documents() {
+        if sum >= limit {
             break;
         }
-        if let (Some(most), Some(origin)) = (rules.max_source_tokens, document.origin) {
-            let used = origins.entry(origin).or_default();
-            // `used` never exceeds `most`: a document over the rest is skipped before it is added.
-            match costs.weigh(id, most - *used)? {
-                Weight::Exactly(n) => *used += n,
-                Weight::Over => continue,
-            }
+        match taken.limit_of_items(rank, rules, costs) {
+            Some(PolicyRule::MaxItems { .. }) => break,
+            Some(_) => continue,
+            None => {}
         }
-        sum = add(sum, limit, costs, id)?;
-        items += 1;
+        let neighbours = taken.neighbours(rank, rules, costs);
+        if taken.limit_of_tokens(rank, neighbours, rules, costs)?.is_some()
+            || taken.near_duplicate(rank, rules, costs).is_some()
+        {
+            continue;
+        }
+        let Weight::Exactly(tokens) = costs.weigh_beside(rank, neighbours, limit - sum)? else {
+            return Ok(limit);
+        };
+        sum += tokens;
+        taken.take(rank, tokens, neighbours, rules, costs);
     }
     Ok(sum)
 }

@@ -6,16 +6,18 @@
 //!
 //! The fields are private: whoever holds a [`Costs`] can query counts, but not texts.
 
-use super::{CandidateId, CandidateMap, Candidates};
+use super::{CandidateId, CandidateMap, Candidates, Document, Neighbours, Rank, comparisons::Comparisons};
 use crate::{
+    config::{ListOptions, RagOptions},
     error::Error,
+    item::ItemId,
     message::Message,
     plan::reason::ExcludedReason,
     planner::{eligibility::Eligibility, rendering::ToolResultRendering, repair},
     provider::weight::Weight,
     provider::{conform::TurnPosition, meter::Meter},
 };
-use std::{borrow::Cow, cell::RefCell};
+use std::{borrow::Cow, cell::RefCell, collections::BTreeMap, sync::Arc};
 
 /// Counts the candidates of one request, each up to the requested limit and never twice.
 pub(crate) struct Costs<'a> {
@@ -27,6 +29,7 @@ pub(crate) struct Costs<'a> {
     /// The largest number of tokens that any count is compared with among many budgets; `None` for one
     /// budget. Candidates are counted up to this number, once for all budgets.
     many_budgets: Option<u64>,
+    comparisons: Comparisons,
 }
 
 impl<'a> Costs<'a> {
@@ -42,6 +45,7 @@ impl<'a> Costs<'a> {
             rendering,
             known: RefCell::new(CandidateMap::for_candidates(candidates.index())),
             many_budgets: None,
+            comparisons: Comparisons::default(),
         }
     }
 
@@ -154,6 +158,121 @@ impl<'a> Costs<'a> {
             }
         }
         Ok(Weight::Exactly(sum))
+    }
+
+    /// Returns a document without its text.
+    pub(crate) fn document(&self, rank: Rank) -> &Document {
+        self.candidates.index().document(rank)
+    }
+
+    /// Returns the name of a list and its options. Returns `None` if it has none.
+    pub(crate) fn list_options(&self, list: u32, rules: &RagOptions) -> Option<(Arc<str>, ListOptions)> {
+        let name = &self.candidates.request().rag.fused_lists()[list as usize].name;
+        rules.lists.get(&**name).map(|options| (Arc::clone(name), *options))
+    }
+
+    /// Checks if a document stays from the last prompt (rule S5).
+    pub(crate) fn is_sticky(&self, rank: Rank) -> bool {
+        self.candidates.index().stays(rank)
+    }
+
+    /// Returns the document of the last prompt that a document was sent as one text with, before it, with the
+    /// overlap in bytes.
+    pub(crate) fn was_joined_to(&self, rank: Rank) -> Option<(Rank, u32)> {
+        let before = self.candidates.index().was_joined_to(rank)?;
+        Some((before, self.comparisons.overlap(self.candidates, before, rank)?))
+    }
+
+    /// Returns the document of the last prompt that a document was sent as one text with, after it.
+    pub(crate) fn was_joined_by(&self, rank: Rank) -> Option<(Rank, u32)> {
+        let after = self.candidates.index().was_joined_by(rank)?;
+        Some((after, self.comparisons.overlap(self.candidates, rank, after)?))
+    }
+
+    /// Returns the taken documents that a document continues, and those that continue it, each with the
+    /// overlap in bytes (rule S14).
+    pub(super) fn neighbours(
+        &self,
+        rank: Rank,
+        taken: &BTreeMap<Rank, u64>,
+    ) -> (Vec<(Rank, u32)>, Vec<(Rank, u32)>) {
+        self.comparisons.neighbours(self.candidates, rank, taken)
+    }
+
+    /// Returns the taken document that contains at least `least` per cent of a document (rule S9).
+    pub(super) fn near_duplicate(
+        &self,
+        rank: Rank,
+        least: u8,
+        taken: &BTreeMap<Rank, u64>,
+    ) -> Option<(ItemId, u8)> {
+        self.comparisons.near_duplicate(self.candidates, rank, least, taken)
+    }
+
+    /// Prepares comparisons with a document that was taken.
+    pub(super) fn take(&self, rank: Rank, rules: &RagOptions) {
+        self.comparisons.take(self.candidates, rank, rules);
+    }
+
+    /// Prepares comparisons with the included candidates of the conversation.
+    pub(crate) fn prepare_sources(&self, included: impl Iterator<Item = CandidateId>) {
+        let (candidates, rendering) = (self.candidates, &self.rendering);
+        if self.many_budgets.is_some() {
+            // Any budget may include any candidate, so all of them are prepared once.
+            self.comparisons.add_all_sources(candidates, rendering);
+        } else {
+            self.comparisons.add_sources(candidates, rendering, included);
+        }
+    }
+
+    /// Returns the included text of the conversation that contains at least `least` per cent of a document
+    /// (rule S9). `has` checks if a candidate is included; [`Costs::prepare_sources`] has to know it.
+    pub(crate) fn repeated(
+        &self,
+        rank: Rank,
+        least: u8,
+        has: impl Fn(CandidateId) -> bool,
+    ) -> Option<(ItemId, u8)> {
+        self.comparisons.repeated(self.candidates, &self.rendering, rank, least, has)
+    }
+
+    /// Returns the documents of the last prompt that were sent as one text with a document, by rank; the
+    /// document alone if it was sent alone.
+    pub(crate) fn sent_together(&self, rank: Rank, rules: &RagOptions) -> Vec<Rank> {
+        let mut together = vec![rank];
+        if !rules.join_chunks || !self.is_sticky(rank) {
+            return together;
+        }
+        let mut first = rank;
+        while let Some((before, _)) = self.was_joined_to(first) {
+            together.push(before);
+            first = before;
+        }
+        let mut last = rank;
+        while let Some((after, _)) = self.was_joined_by(last) {
+            together.push(after);
+            last = after;
+        }
+        together.sort_unstable();
+        together
+    }
+
+    /// Checks if any documents depend on each other or on the conversation: near-duplicates, repeats, or
+    /// chunks that are joined.
+    pub(crate) fn documents_depend_on_texts(&self, rules: &RagOptions) -> bool {
+        self.comparisons.finds_any(self.candidates, &self.rendering, rules)
+    }
+
+    /// Counts the part of a document that its neighbours do not contain, in tokens.
+    pub(super) fn count_rest(&self, rank: Rank, neighbours: Neighbours) -> Result<u64, Error> {
+        let item = self.candidates.document(rank);
+        let text = &item.text;
+        let start = neighbours.before.map_or(0, |(_, overlap)| overlap as usize);
+        let end = text.len() - neighbours.after.map_or(0, |(_, overlap)| overlap as usize);
+        // Both neighbours together may contain all of it.
+        let rest = if start < end { self.meter.document_part(&text[start..end])? } else { 0 };
+        // The header of a joined text names each of its documents.
+        Ok(rest.saturating_add(self.meter.further_id(&item.id)?))
     }
 
     /// Returns the sum of those candidates that can be sent, in tokens. Returns `None` if one of them is

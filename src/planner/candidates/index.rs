@@ -156,6 +156,18 @@ impl CandidateIndex<'_> {
         self.competing[slot.to_usize()]
     }
 
+    /// Returns the slot of a competing document.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the document does not compete.
+    pub(crate) fn slot_of(&self, rank: Rank) -> Slot {
+        match self.competing.binary_search(&rank) {
+            Ok(at) => Slot::new(at as u32),
+            Err(_) => unreachable!("{rank:?} competes"),
+        }
+    }
+
     /// Returns the documents that compete: those of the set that stays, or all.
     pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Rank, &Document)> {
         let kept = self.sticky_document_count.unwrap_or(u32::MAX);
@@ -171,6 +183,29 @@ impl CandidateIndex<'_> {
 
     pub(crate) fn document(&self, rank: Rank) -> &Document {
         &self.documents[rank.to_usize()]
+    }
+
+    /// Checks if a document stays from the last prompt (rule S5).
+    pub(crate) fn stays(&self, rank: Rank) -> bool {
+        self.sticky_document_count.is_some_and(|count| rank.number() < count)
+    }
+
+    /// Returns the document of the last prompt that a document continued in one text.
+    pub(super) fn was_joined_to(&self, rank: Rank) -> Option<Rank> {
+        let document = self.document(rank);
+        self.sent_at(document.sent_at.filter(|_| document.was_joined)?.checked_sub(1)?)
+    }
+
+    /// Returns the document of the last prompt that continued a document in one text.
+    pub(super) fn was_joined_by(&self, rank: Rank) -> Option<Rank> {
+        let next = self.sent_at(self.document(rank).sent_at?.checked_add(1)?)?;
+        Some(next).filter(|next| self.document(*next).was_joined)
+    }
+
+    /// Returns the document at a place of the last prompt, if it stays and competes.
+    fn sent_at(&self, place: u32) -> Option<Rank> {
+        let stays = |rank: &Rank| self.document(*rank).sent_at == Some(place);
+        self.competing_documents().map(|(rank, _)| rank).find(stays)
     }
 
     pub(crate) fn states(&self) -> u64 {

@@ -12,11 +12,11 @@ use crate::{
     config::{Config, Placement, ToolResults},
     conversation::{Conversation, ExchangeIndex, Members, TurnIndex},
     error::Error,
-    item::{ItemId, RagItem, Ttl},
+    item::{ItemId, Ttl},
     message::{Message, Role},
     plan::{
         Target,
-        anchor::{Anchor, Sticky},
+        anchor::{Anchor, Sticky, StickyDocuments},
         reason::{ExcludedReason, PolicyRule},
     },
     planner::{
@@ -26,6 +26,7 @@ use crate::{
         retained::RetainedItems,
     },
     provider::{conform::TurnPosition, meter::Meter, wording},
+    rag::{ListRank, RagItem},
 };
 use std::collections::BTreeMap;
 
@@ -38,9 +39,14 @@ mod index;
 mod map;
 mod full_messages;
 mod results;
+mod similar;
+mod chunks;
+mod comparisons;
 mod costs;
+mod taken;
 mod shorten;
 
+pub(crate) use comparisons::{Comparisons, Neighbours};
 pub(crate) use costs::Costs;
 #[cfg(test)]
 pub(crate) use costs::WEIGHED;
@@ -51,6 +57,7 @@ pub(crate) use map::CandidateMap;
 pub(crate) use pins::Pin;
 use summaries::Summary;
 pub(crate) use summaries::{sent_for, sent_to};
+pub(crate) use taken::TakenDocuments;
 
 /// All candidates of one request, in the orders of selection.
 pub(crate) struct Candidates<'a> {
@@ -168,13 +175,17 @@ impl<'a> Candidates<'a> {
     ) -> Result<Self, Error> {
         let (log, profile) = (request.log, *meter.profile());
         // Without a set, the documents of the last prompt compete with all others.
-        let sticky = if replan.gives_up_documents() { Sticky { rag: &[], ..sticky } } else { sticky };
+        let sticky = if replan.gives_up_documents() {
+            Sticky { rag: StickyDocuments::default(), ..sticky }
+        } else {
+            sticky
+        };
         let rules = EligibilityRules::new(log, config, profile);
         let retains = placement == Placement::WithQuestion;
         let mut retained = RetainedItems::new(request, target, meter, retains, sticky, replan.sent_again());
         let documents_come_last = retained.documents_come_last();
         // Documents at the end join the retained ones, so no set has to stay together.
-        let set = if documents_come_last { &[] } else { sticky.rag };
+        let set = if documents_come_last { StickyDocuments::default() } else { sticky.rag };
         let competing = retained.competing_documents();
         let (documents, sticky_document_count) =
             documents::in_order(&request.rag, competing, set, &config.rag, &rules, meter)?;
@@ -416,6 +427,15 @@ impl<'a> Candidates<'a> {
 
     pub(crate) fn document(&self, rank: Rank) -> &'a RagItem {
         &self.request.rag[self.index.document(rank).at]
+    }
+
+    /// Returns the ranks of a document in the lists of the request. Returns nothing if there is one list.
+    pub(crate) fn list_ranks(&self, rank: Rank) -> Vec<ListRank> {
+        let lists = self.request.rag.fused_lists();
+        let ranks = self.index.document(rank).ranks.iter();
+        ranks
+            .map(|(list, rank)| ListRank::new(lists[*list as usize].name.clone(), u64::from(*rank)))
+            .collect()
     }
 
     /// Returns the id of the live question.

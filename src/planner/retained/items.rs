@@ -16,6 +16,7 @@ use crate::{
     },
     planner::{rendering::ToolResultRendering, request::PlanRequest},
     provider::{conform::TargetProfile, meter::Meter, render, wording},
+    rag::RagItem,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +86,7 @@ impl<'a> RetainedItems<'a> {
         // A caller that keeps the anchor but not the sent texts supplies the documents of the question again.
         let brings_the_set = request.previous.is_some()
             && !sticky.rag.is_empty()
-            && !sticky.rag.iter().any(|id| retained.documents_with_id(id).next().is_some());
+            && !sticky.rag.ids().iter().any(|id| retained.documents_with_id(id).next().is_some());
         let has_documents = live.is_some_and(|live| !log.sent_with().documents(live).is_empty());
         retained.documents_come_last = retains_texts
             && is_answered
@@ -102,7 +103,9 @@ impl<'a> RetainedItems<'a> {
         self.competing.reserve(self.request.rag.len());
         for (at, item) in self.request.rag.iter().enumerate() {
             // Compared as sent, with delimiters: only an identical text is a repeat.
-            let is_it = |(_, sent): &(u32, &SentText)| sent.text == meter.delimited_document(item);
+            let is_it = |(place, sent): &(u32, &SentText)| {
+                sent.text == meter.delimited_document(item) || self.is_chunk(*place, sent, item)
+            };
             let place = self.documents_with_id(&item.id).find(is_it).map(|(place, _)| place);
             if let Some(place) = place.filter(|_| !again.documents.contains(&item.id)) {
                 self.documents.insert(item.id.clone(), place);
@@ -118,6 +121,24 @@ impl<'a> RetainedItems<'a> {
 
     fn log(&self) -> &'a Conversation {
         self.request.log
+    }
+
+    /// Checks if a retained text is a chunk of a joined text that contains a document as it would be sent
+    /// (rule S14).
+    fn is_chunk(&self, place: u32, sent: &SentText, item: &RagItem) -> bool {
+        let documents = self.log().sent_with().documents(place);
+        let Some(at) = documents.iter().position(|document| std::ptr::eq(document, sent)) else {
+            return false;
+        };
+        let (opens, closes) = (wording::opens_document, wording::closes_document);
+        if opens(&sent.text) && closes(&sent.text) {
+            return false;
+        }
+        let first = documents[..=at].iter().rposition(|document| opens(&document.text));
+        let last = documents[at..].iter().position(|document| closes(&document.text));
+        let (Some(first), Some(last)) = (first, last) else { return false };
+        let whole: String = documents[first..=at + last].iter().map(|document| &*document.text).collect();
+        whole.contains(&wording::delimited_part(&item.text, "document"))
     }
 
     /// Checks if texts are retained for this request at all.

@@ -2,7 +2,8 @@
 //!
 //! - Input: the competing documents in rank order, and a room.
 //! - Output: the included documents, and the reasons of the others.
-//! - Rules: S8 (order), S9 (policies), S5 (the set of the last prompt), S10 (limit of one question).
+//! - Rules: S8 (order), S9 (policies, near-duplicates, repeats), S14 (chunks), S5 (the set of the last
+//!   prompt), S10 (limit of one question).
 //!
 //! While the live question stays the same, the documents of the last prompt (the set) come first.
 
@@ -11,10 +12,10 @@ use crate::{
     config::RagFill,
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, LimitedBy, PolicyRule},
+    plan::reason::{ExcludedReason, LimitedBy},
     planner::{
         budget::{BudgetVariable, Budgets},
-        candidates::{CandidateId, CandidateIndex, Rank, Slot},
+        candidates::{CandidateIndex, Neighbours, Rank, Slot, TakenDocuments},
     },
     provider::weight::Weight,
 };
@@ -76,7 +77,9 @@ impl<W: Walker> Selector<'_, W> {
             chosen.set_does_not_fit = set.fitting.is_empty() && !is_included;
             set.include_sticky_documents(self.index, chosen);
         } else {
-            exclude_other_documents(self.index, room.tokens(), set.excluded, chosen);
+            let mut excluded = set.excluded;
+            excluded.sort_by_key(|(rank, _)| *rank);
+            exclude_other_documents(self.index, room.tokens(), excluded, chosen);
         }
         Ok(())
     }
@@ -110,58 +113,166 @@ impl<W: Walker> Selector<'_, W> {
         slots: Range<Slot>,
         chosen: &Selection<W>,
     ) -> Result<Offer, Error> {
-        let mut offer = Offer::new(room);
         let rules = &self.config.rag;
-        // Documents of earlier offers count towards the limits. Without limits they are not counted here.
-        if rules.max_items.is_some() || rules.max_source_tokens.is_some() {
-            for slot in chosen.included.documents.iter() {
-                let rank = self.index.rank_at(slot);
-                let tokens = self.costs.whole(CandidateId::Document(rank))?;
-                offer.count(self.index.document(rank).origin, tokens);
-            }
+        if rules.repeats > 0 {
+            self.costs.prepare_sources(chosen.included.ids());
         }
+        // Documents of earlier offers count towards the limits.
+        let mut offer = Offer::new(room, chosen.documents.taken.clone());
         let mut is_stopped = false;
         for slot in Slot::each(slots).filter(|slot| !chosen.included.documents.has(*slot)) {
             let rank = self.index.rank_at(slot);
-            let (id, origin) = (CandidateId::Document(rank), self.index.document(rank).origin);
-            let left = offer.left;
-            if let Some(rule) = self.policy_against(id, origin, &offer)? {
-                offer.excluded.push((rank, ExcludedReason::Policy(rule)));
-            } else if is_stopped {
-                let limited_by = LimitedBy::Prefix;
-                offer.excluded.push((rank, ExcludedReason::Budget { room: left, limited_by }));
-            } else if let Weight::Exactly(tokens) = self.offer(id, left, room)? {
-                offer.left -= tokens;
-                offer.count(origin, tokens);
-                offer.fitting.push((slot, tokens));
-            } else {
-                // `Prefix` stops here, so that a larger budget never loses a document (S8).
-                is_stopped = fill == RagFill::Prefix;
-                let limited_by = room.limited_by(LimitedBy::Size);
-                offer.excluded.push((rank, ExcludedReason::Budget { room: left, limited_by }));
+            if offer.taken.paid().contains_key(&rank) || offer.is_refused(rank) {
+                // It was decided together with a document of a better rank.
+                continue;
             }
+            if let Some(reason) = chosen.documents.left.get(&rank) {
+                offer.excluded.push((rank, reason.clone()));
+                continue;
+            }
+            // A text that was sent is offered as a whole (S5).
+            let together = self.costs.sent_together(rank, rules);
+            let left = offer.left;
+            let reason = match self.decide(&together, is_stopped, room, &mut offer, chosen)? {
+                Verdict::Fits => continue,
+                Verdict::Excluded(reason) => reason,
+                Verdict::TooLarge => {
+                    // `Prefix` stops here, so that a larger budget never loses a document (S8).
+                    is_stopped = fill == RagFill::Prefix;
+                    let limited_by = room.limited_by(LimitedBy::Size);
+                    ExcludedReason::Budget { room: left, limited_by }
+                }
+            };
+            offer.excluded.extend(together.into_iter().map(|rank| (rank, reason.clone())));
         }
         Ok(offer)
     }
 
-    /// Returns the policy that excludes a document because of the documents already included (rule S9).
-    fn policy_against(
+    /// Decides on documents that are sent together, and takes them if all of them fit.
+    fn decide(
         &self,
-        id: CandidateId,
-        origin: Option<u32>,
-        offer: &Offer,
-    ) -> Result<Option<PolicyRule>, Error> {
+        together: &[Rank],
+        is_stopped: bool,
+        room: Room,
+        offer: &mut Offer,
+        chosen: &Selection<W>,
+    ) -> Result<Verdict, Error> {
         let rules = &self.config.rag;
-        if let Some(limit) = rules.max_items.filter(|limit| offer.items >= *limit) {
-            return Ok(Some(PolicyRule::MaxItems { limit }));
-        }
-        if let (Some(limit), Some(origin)) = (rules.max_source_tokens, origin) {
-            let used = offer.origins.get(&origin).copied().unwrap_or_default();
-            if self.costs.weigh(id, limit.saturating_sub(used))? == Weight::Over {
-                return Ok(Some(PolicyRule::MaxSourceTokens { used, limit }));
+        let (mut taken, mut left, mut fitting) = (None, offer.left, Vec::new());
+        for rank in together {
+            let taken = taken.get_or_insert_with(|| {
+                // Only several documents need a copy: one alone is taken once it fits.
+                if together.len() > 1 { offer.taken.clone() } else { std::mem::take(&mut offer.taken) }
+            });
+            let verdict = self.decide_alone(*rank, is_stopped, (left, room), taken, chosen)?;
+            if let Priced::Fits(tokens, neighbours) = verdict {
+                left -= tokens;
+                fitting.push((self.index.slot_of(*rank), tokens));
+                taken.take(*rank, tokens, neighbours, rules, &self.costs);
+                continue;
             }
+            if together.len() == 1 {
+                offer.taken = std::mem::take(taken);
+            }
+            return Ok(match verdict {
+                Priced::Excluded(reason) => Verdict::Excluded(reason),
+                _ => Verdict::TooLarge,
+            });
         }
-        Ok(None)
+        offer.taken = taken.unwrap_or_default();
+        offer.left = left;
+        offer.fitting.extend(fitting);
+        Ok(Verdict::Fits)
+    }
+
+    /// Decides on one document with `left` tokens left of a room. A document that does not fit is not
+    /// compared with other texts (rule S9).
+    fn decide_alone(
+        &self,
+        rank: Rank,
+        is_stopped: bool,
+        (left, room): (u64, Room),
+        taken: &TakenDocuments,
+        chosen: &Selection<W>,
+    ) -> Result<Priced, Error> {
+        let rules = &self.config.rag;
+        if let Some(rule) = taken.limit_of_items(rank, rules, &self.costs) {
+            return Ok(Priced::Excluded(ExcludedReason::Policy(rule)));
+        }
+        let neighbours = taken.neighbours(rank, rules, &self.costs);
+        if let Some(rule) = taken.limit_of_tokens(rank, neighbours, rules, &self.costs)? {
+            return Ok(Priced::Excluded(ExcludedReason::Policy(rule)));
+        }
+        if is_stopped {
+            let limited_by = LimitedBy::Prefix;
+            return Ok(Priced::Excluded(ExcludedReason::Budget { room: left, limited_by }));
+        }
+        let count = |limit| self.costs.weigh_beside(rank, neighbours, limit);
+        let Weight::Exactly(tokens) = self.compare(left, room, count)? else { return Ok(Priced::TooLarge) };
+        let contained =
+            taken.near_duplicate(rank, rules, &self.costs).or_else(|| self.repeated(rank, chosen));
+        Ok(contained.map_or(Priced::Fits(tokens, neighbours), Priced::Excluded))
+    }
+
+    /// Returns the reason to exclude a document because the conversation contains its text (rule S9).
+    /// Documents of the last prompt stay.
+    fn repeated(&self, rank: Rank, chosen: &Selection<W>) -> Option<ExcludedReason> {
+        let least = self.config.rag.repeats;
+        if least == 0 || self.costs.is_sticky(rank) {
+            return None;
+        }
+        let (of, share) = self.costs.repeated(rank, least, |id| chosen.has(id))?;
+        Some(ExcludedReason::Repeats { of, share })
+    }
+
+    /// Excludes documents of this prompt whose text the conversation contains since it grew (rules S9, B6). A
+    /// joined text leaves if all its chunks are contained. None of them comes back.
+    pub(super) fn drop_repeats(&self, chosen: &mut Selection<W>) {
+        if self.config.rag.repeats == 0 || !chosen.has_documents() {
+            return;
+        }
+        self.costs.prepare_sources(chosen.included.ids());
+        let mut leaving: BTreeMap<Rank, ExcludedReason> = BTreeMap::new();
+        for rank in chosen.documents.taken.paid().keys() {
+            leaving.extend(self.repeated(*rank, chosen).map(|reason| (*rank, reason)));
+        }
+        let stays = |rank: &Rank| {
+            let joined = chosen.documents.taken.joined_with(*rank);
+            joined.iter().any(|(member, _)| !leaving.contains_key(member))
+        };
+        let ranks: Vec<Rank> = leaving.keys().copied().filter(|rank| !stays(rank)).collect();
+        let tokens = chosen.documents.taken.remove(&ranks, &self.costs);
+        chosen.included.leave(ranks.iter().map(|rank| self.index.slot_of(*rank)), tokens);
+        chosen.documents.left.extend(ranks.iter().filter_map(|rank| leaving.remove_entry(rank)));
+    }
+}
+
+/// The decision on documents that are sent together.
+enum Verdict {
+    Fits,
+    Excluded(ExcludedReason),
+    TooLarge,
+}
+
+/// The decision on one document: its tokens and neighbours if it fits.
+enum Priced {
+    Fits(u64, Neighbours),
+    Excluded(ExcludedReason),
+    TooLarge,
+}
+
+/// The documents that a selection includes, as far as further ones depend on them.
+#[derive(Debug, Default)]
+pub(crate) struct ChosenDocuments {
+    pub(crate) taken: TakenDocuments,
+    /// Documents that left because the conversation contains them.
+    left: BTreeMap<Rank, ExcludedReason>,
+}
+
+impl ChosenDocuments {
+    /// Returns the number of documents that left.
+    pub(super) fn left(&self) -> usize {
+        self.left.len()
     }
 }
 
@@ -169,27 +280,22 @@ impl<W: Walker> Selector<'_, W> {
 struct Offer {
     /// Tokens left of the offer.
     left: u64,
-    /// The number of included documents.
-    items: u64,
-    /// Tokens of included documents by origin.
-    origins: BTreeMap<u32, u64>,
-    /// The slots of documents that fit, with their tokens.
+    taken: TakenDocuments,
+    /// Documents that fit, each with its tokens.
     fitting: Vec<(Slot, u64)>,
+    /// The other documents with their reasons.
     excluded: Vec<(Rank, ExcludedReason)>,
 }
 
 impl Offer {
-    fn new(room: Room) -> Self {
-        let (fitting, excluded) = (Vec::new(), Vec::new());
-        Self { left: room.tokens(), items: 0, origins: BTreeMap::new(), fitting, excluded }
+    fn new(room: Room, taken: TakenDocuments) -> Self {
+        Self { left: room.tokens(), taken, fitting: Vec::new(), excluded: Vec::new() }
     }
 
-    /// Counts an included document towards the limits of items and origins.
-    fn count(&mut self, origin: Option<u32>, tokens: u64) {
-        self.items += 1;
-        if let Some(origin) = origin {
-            *self.origins.entry(origin).or_default() += tokens;
-        }
+    /// Checks if a document was excluded together with one of a better rank.
+    fn is_refused(&self, rank: Rank) -> bool {
+        // Only then is its rank larger than that of the document before it in the walk.
+        self.excluded.iter().rev().take_while(|(other, _)| *other >= rank).any(|(other, _)| *other == rank)
     }
 
     /// Checks if all documents fit that no policy excludes.
@@ -198,25 +304,29 @@ impl Offer {
     }
 
     /// Includes the documents that fit, and records the reasons of the others.
-    fn include<W: Walker>(self, chosen: &mut Selection<W>) {
+    fn include<W: Walker>(mut self, chosen: &mut Selection<W>) {
+        self.excluded.sort_by_key(|(rank, _)| *rank);
         for (slot, tokens) in self.fitting {
             chosen.included.keep_document(slot, tokens);
         }
+        chosen.documents.taken = self.taken;
         chosen.reasons.documents = self.excluded;
     }
 
     /// Includes the documents that fit, in addition to those of the last prompt. All others are held back by
     /// these.
-    fn include_sticky_documents<W: Walker>(self, index: &CandidateIndex<'_>, chosen: &mut Selection<W>) {
+    fn include_sticky_documents<W: Walker>(mut self, index: &CandidateIndex<'_>, chosen: &mut Selection<W>) {
+        self.excluded.sort_by_key(|(rank, _)| *rank);
         for (slot, tokens) in self.fitting {
             chosen.included.keep_document(slot, tokens);
         }
+        chosen.documents.taken = self.taken;
         exclude_other_documents(index, self.left, self.excluded, chosen);
     }
 }
 
-/// Records that the included documents hold back the others. A policy in `excluded` takes precedence as the
-/// reason.
+/// Records that the included documents hold back the others. A policy in `excluded`, or a text that contains
+/// the document, takes precedence as the reason.
 fn exclude_other_documents<W: Walker>(
     index: &CandidateIndex<'_>,
     left: u64,
@@ -224,7 +334,8 @@ fn exclude_other_documents<W: Walker>(
     chosen: &mut Selection<W>,
 ) {
     let excluded_by_set = ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyDocuments };
-    let by_policy = excluded.into_iter().filter(|(_, reason)| matches!(reason, ExcludedReason::Policy(_)));
+    let by_policy =
+        excluded.into_iter().filter(|(_, reason)| !matches!(reason, ExcludedReason::Budget { .. }));
     let mut by_policy = by_policy.peekable();
     let Selection { included, reasons, .. } = chosen;
     let others = Slot::each(index.document_slots()).filter(|slot| !included.documents.has(*slot));

@@ -4,7 +4,8 @@
 //! - Output: membership, order, and the sum of each section.
 //! - Rules: none of its own.
 //!
-//! Invariant: a candidate that is included is never excluded again.
+//! Invariant: a candidate that is included is never excluded again, except documents that the conversation
+//! comes to contain (S9).
 
 use super::{Inclusion, OneBudget, SlotSet, Walker};
 use crate::{
@@ -67,6 +68,15 @@ impl<W: Walker> Included<W> {
         if self.documents.insert(slot) {
             self.pay(Section::Rag, tokens);
         }
+    }
+
+    /// Excludes documents again, which took `tokens` tokens.
+    pub(super) fn leave(&mut self, slots: impl Iterator<Item = Slot>, tokens: u64) {
+        for slot in slots {
+            self.documents.remove(slot);
+        }
+        let used = &mut self.used[Section::Rag as usize];
+        *used = used.saturating_sub(tokens);
     }
 
     /// Adds tokens to the sum of a section.

@@ -43,6 +43,7 @@ mod window;
 mod documents;
 mod reasons;
 
+pub(crate) use documents::ChosenDocuments;
 pub(crate) use free::{merges_state, saved_by_merging};
 pub(crate) use included::Included;
 pub(crate) use room::Room;
@@ -67,6 +68,8 @@ pub(crate) struct Selection<W: Walker = OneBudget> {
     /// True if none of the documents kept from the last prompt fits, so that all documents must be ranked
     /// again.
     pub(crate) set_does_not_fit: bool,
+    /// The included documents, with the facts that further ones depend on.
+    pub(crate) documents: ChosenDocuments,
     /// The largest offer to documents, in tokens, while none was included.
     pub(crate) offered_to_documents: u64,
 }
@@ -138,6 +141,7 @@ impl<W: Walker> Selection<W> {
             awaited_pins: Vec::new(),
             pays_for_pins: false,
             set_does_not_fit: false,
+            documents: ChosenDocuments::default(),
             offered_to_documents: 0,
         }
     }
@@ -279,18 +283,21 @@ impl<W: Walker> Selector<'_, W> {
     fn fill(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
         self.offer_budget_to_documents(budgets, chosen)?;
         let mut available = budgets.available;
-        // Terminates: each further pass includes an item, or gives up the reserve once.
+        // Terminates: each further pass includes an item, lets a document leave for good, or gives up the
+        // reserve once.
         loop {
-            let before = chosen.included.count();
+            let before = (chosen.included.count(), chosen.documents.left());
             self.offer_to_pins(self.free(Section::SystemPinned, &available, chosen), chosen)?;
             self.include_window(self.free(Section::Conversation, &available, chosen), chosen)?;
+            // The conversation may have grown onto the text of a document.
+            self.drop_repeats(chosen);
             let room = self.free(Section::Rag, &available, chosen);
             let room = self.room_for_documents(room, &budgets.available, chosen);
             self.offer_to_documents(room, budgets.full_document_share(), chosen)?;
             if chosen.set_does_not_fit {
                 return Ok(());
             }
-            if chosen.included.count() == before {
+            if (chosen.included.count(), chosen.documents.left()) == before {
                 // Tokens reserved for the wrapper around documents are offered once if no document is
                 // included.
                 if !available.reserves_block || chosen.has_documents() {
@@ -339,9 +346,19 @@ impl<W: Walker> Selector<'_, W> {
 
     /// Compares the cost of a candidate with its offer, and reports the difference to the walker.
     fn offer(&self, id: CandidateId, left: u64, room: Room) -> Result<Weight, Error> {
+        self.compare(left, room, |limit| self.costs.weigh(id, limit))
+    }
+
+    /// Compares the cost that `count` returns with an offer, and reports the difference to the walker.
+    /// `count` counts up to its argument.
+    fn compare(
+        &self,
+        left: u64,
+        room: Room,
+        count: impl FnOnce(u64) -> Result<Weight, Error>,
+    ) -> Result<Weight, Error> {
         // An explanation counts further than `left`, to learn by how much a candidate is too large.
-        let count_to = self.walker.count_to(room, left);
-        Ok(match self.costs.weigh(id, count_to)? {
+        Ok(match count(self.walker.count_to(room, left))? {
             Weight::Exactly(n) if n <= left => {
                 self.walker.fits(room, left - n);
                 Weight::Exactly(n)

@@ -66,6 +66,15 @@ impl SlotSet {
         true
     }
 
+    /// Removes a slot.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        let at = slot.number();
+        let place = self.first_run_ending_after(at);
+        let Some(run) = self.runs.get(place).filter(|run| run.start <= at).cloned() else { return };
+        let parts = [run.start..at, at + 1..run.end];
+        self.runs.splice(place..=place, parts.into_iter().filter(|part| !part.is_empty()));
+    }
+
     /// Adds a run of slots; some may be in the set already.
     pub(crate) fn insert_run(&mut self, slots: Range<u32>) {
         if slots.is_empty() {
@@ -121,6 +130,7 @@ mod tests {
         fn slot_set_behaves_like_a_btree_set(
             here in prop::collection::vec((0u32..30, 0u32..6), 0..8),
             there in prop::collection::vec((0u32..30, 0u32..6), 0..8),
+            gone in 0u32..40,
         ) {
             let build = |runs: &[(u32, u32)]| {
                 let (mut slots, mut set) = (SlotSet::default(), BTreeSet::new());
@@ -137,6 +147,11 @@ mod tests {
             prop_assert!(here.runs.windows(2).all(|two| two[0].end < two[1].start));
             let less: Vec<u32> = here.without(&there).map(Slot::number).collect();
             prop_assert_eq!(less, here_set.difference(&there_set).copied().collect::<Vec<_>>());
+            let mut fewer = here.clone();
+            fewer.remove(Slot::new(gone));
+            let mut fewer_set = here_set.clone();
+            fewer_set.remove(&gone);
+            prop_assert!(fewer.iter().map(Slot::number).eq(fewer_set.iter().copied()));
             for from in 0..40 {
                 let first = here.first_of(from..from + 5).map(|found| found.start);
                 prop_assert_eq!(first, here_set.range(from..from + 5).next().copied());

@@ -4,7 +4,7 @@
 use crate::{
     config::DocumentHeader,
     error::{Error, Repr},
-    item::RagItem,
+    item::ItemId,
     media,
     message::{Message, Part, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::weight::Weight,
@@ -14,6 +14,7 @@ use crate::{
         model::{Model, WireFormatCosts},
         wording,
     },
+    rag::RagItem,
     tokens::{Certainty, DocumentText, TokenCount, TokenCounter},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -300,6 +301,22 @@ impl Meter {
     /// Counts a document that was sent earlier, given with its delimiters.
     pub(crate) fn sent_document(&self, text: &str) -> Result<u64, Error> {
         self.count_recurring(text)
+    }
+
+    /// Returns overlapping documents as one text between delimiters, as it is sent, in pieces: one for each.
+    /// Each document comes with the bytes at its beginning that the one before it contains.
+    pub(crate) fn joined_documents(&self, chunks: &[(&RagItem, usize)]) -> Vec<String> {
+        wording::joined_documents(chunks, self.header)
+    }
+
+    /// Counts a part of a document without delimiters.
+    pub(crate) fn document_part(&self, text: &str) -> Result<u64, Error> {
+        self.count_recurring(&wording::delimited_part(text, "document"))
+    }
+
+    /// Counts the id of a further document in the header of a joined text.
+    pub(crate) fn further_id(&self, id: &ItemId) -> Result<u64, Error> {
+        self.count_recurring(&wording::further_id(id))
     }
 
     /// Returns a number of bytes that bounds the tokens of a document with its delimiters.

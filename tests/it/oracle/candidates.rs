@@ -49,7 +49,7 @@ impl Oracle<'_> {
 
     /// Returns the documents in order, with a reason for those that never compete.
     pub fn documents(&self) -> Vec<(usize, Option<String>)> {
-        let rules = self.s.config.rag;
+        let rules = &self.s.config.rag;
         let mut order: Vec<usize> = (0..self.s.rag.len()).collect();
         order.sort_by_key(|at| {
             let document = &self.s.rag[*at];

@@ -79,7 +79,7 @@ impl Oracle<'_> {
     fn set(&self) -> Vec<&'static str> {
         let before = self.s.before.as_ref().filter(|before| before.same_question && !self.no_set);
         let Some(before) = before.filter(|_| self.live_question().is_some()) else { return Vec::new() };
-        let rules = self.s.config.rag;
+        let rules = &self.s.config.rag;
         let good = |at: usize| {
             let document: &generate::Document = &self.s.rag[at];
             before.set.contains(&document.id)

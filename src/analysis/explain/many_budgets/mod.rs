@@ -216,8 +216,9 @@ impl Walker for ManyBudgets {
         chosen: &mut Selection<Self>,
     ) -> Result<bool, Error> {
         let rules = &selector.config.rag;
-        // These limits count documents and their sources one by one, which sums over slots cannot do.
-        if rules.max_items.is_some() || rules.max_source_tokens.is_some() {
+        // These limits count documents and their sources one by one, which sums over slots cannot do. So do
+        // comparisons with the texts of other items.
+        if rules.counts_documents() || selector.costs.documents_depend_on_texts(rules) {
             return Ok(false);
         }
         let (costs, included) = (self.documents(selector)?, &mut chosen.included);

@@ -5,7 +5,7 @@ use super::{ManyBudgets, PinSlots, tree::tests::visited};
 use crate::{
     config::{Config, ToolResults},
     conversation::Conversation,
-    item::{PinnedItem, Priority, RagItem, Ttl},
+    item::{PinnedItem, Priority, Ttl},
     message::{Message, ToolCall},
     plan::Anchor,
     planner::{
@@ -13,6 +13,7 @@ use crate::{
         request::PlanRequest, select::Walker, solve::Solution,
     },
     provider::model::{Model, RequestLimits},
+    rag::RagItem,
     tokens::TokenCounter,
 };
 use proptest::prelude::*;

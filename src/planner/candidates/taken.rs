@@ -1,0 +1,227 @@
+//! Documents that a walk by rank has taken, as far as further documents depend on them.
+//!
+//! - Input: documents one by one, with their tokens.
+//! - Output: for the next document: the policy that excludes it, its tokens beside its neighbours, and the
+//!   included text that contains it.
+//! - Rules: S9 (limits, near-duplicates), S14 (overlapping chunks).
+
+use super::{CandidateId, Costs, Neighbours, Rank};
+use crate::{
+    config::RagOptions,
+    error::Error,
+    plan::reason::{ExcludedReason, PolicyRule},
+    provider::weight::Weight,
+};
+use std::collections::BTreeMap;
+
+/// The documents taken so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TakenDocuments {
+    /// The tokens paid for each document.
+    paid: BTreeMap<Rank, u64>,
+    origins: BTreeMap<u32, Count>,
+    lists: BTreeMap<u32, Count>,
+    /// By chunk, the chunk that it continues, with the overlap in bytes.
+    follows: BTreeMap<Rank, (Rank, u32)>,
+    /// By chunk, the chunk that continues it.
+    followed: BTreeMap<Rank, Rank>,
+}
+
+/// A number of documents, and their tokens.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    items: u64,
+    tokens: u64,
+}
+
+impl Count {
+    fn add(&mut self, tokens: u64) {
+        self.items += 1;
+        self.tokens = self.tokens.saturating_add(tokens);
+    }
+}
+
+impl TakenDocuments {
+    /// Adds a document with the tokens that it takes beside its neighbours.
+    pub(crate) fn take(
+        &mut self,
+        rank: Rank,
+        tokens: u64,
+        neighbours: Neighbours,
+        rules: &RagOptions,
+        costs: &Costs<'_>,
+    ) {
+        costs.take(rank, rules);
+        let document = costs.document(rank);
+        if let Some(origin) = document.origin {
+            self.origins.entry(origin).or_default().add(tokens);
+        }
+        if let Some(list) = document.best_list() {
+            self.lists.entry(list).or_default().add(tokens);
+        }
+        self.paid.insert(rank, tokens);
+        if let Some((before, overlap)) = neighbours.before {
+            self.follows.insert(rank, (before, overlap));
+            self.followed.insert(before, rank);
+        }
+        if let Some((after, overlap)) = neighbours.after {
+            self.follows.insert(after, (rank, overlap));
+            self.followed.insert(rank, after);
+        }
+    }
+
+    /// Removes documents that leave again, and returns their tokens. All chunks of a joined text leave
+    /// together.
+    pub(crate) fn remove(&mut self, ranks: &[Rank], costs: &Costs<'_>) -> u64 {
+        let mut left = 0;
+        for rank in ranks {
+            let tokens = self.paid.remove(rank).unwrap_or_default();
+            left += tokens;
+            let document = costs.document(*rank);
+            let origin = document.origin.and_then(|origin| self.origins.get_mut(&origin));
+            let list = document.best_list().and_then(|list| self.lists.get_mut(&list));
+            for count in origin.into_iter().chain(list) {
+                count.items -= 1;
+                count.tokens = count.tokens.saturating_sub(tokens);
+            }
+            self.follows.remove(rank);
+            self.followed.remove(rank);
+        }
+        left
+    }
+
+    /// Returns the tokens paid for each document, by rank.
+    pub(crate) fn paid(&self) -> &BTreeMap<Rank, u64> {
+        &self.paid
+    }
+
+    /// Returns the chunks that are sent as one text with this one, in their order in the text, each with the
+    /// overlap with the chunk before it in bytes.
+    pub(crate) fn joined_with(&self, rank: Rank) -> Vec<(Rank, u32)> {
+        let mut first = rank;
+        while let Some((before, _)) = self.follows.get(&first) {
+            first = *before;
+        }
+        let mut joined = vec![(first, 0)];
+        let mut last = first;
+        while let Some(next) = self.followed.get(&last) {
+            joined.push((*next, self.follows[next].1));
+            last = *next;
+        }
+        joined
+    }
+
+    /// Returns the limit that excludes a document, whatever its tokens.
+    pub(crate) fn limit_of_items(
+        &self,
+        rank: Rank,
+        rules: &RagOptions,
+        costs: &Costs<'_>,
+    ) -> Option<PolicyRule> {
+        if let Some(limit) = rules.max_items.filter(|limit| self.paid.len() as u64 >= *limit) {
+            return Some(PolicyRule::MaxItems { limit });
+        }
+        let document = costs.document(rank);
+        let items = |count: Option<&Count>| count.map_or(0, |count| count.items);
+        if let (Some(limit), Some(origin)) = (rules.max_source_items, document.origin)
+            && items(self.origins.get(&origin)) >= limit
+        {
+            return Some(PolicyRule::MaxSourceItems { limit });
+        }
+        let list = document.best_list()?;
+        let (list_name, limit) =
+            costs.list_options(list, rules).map(|(name, options)| (name, options.max_items))?;
+        let limit = limit.filter(|limit| items(self.lists.get(&list)) >= *limit)?;
+        Some(PolicyRule::MaxListItems { list: list_name, limit })
+    }
+
+    /// Returns the limit of tokens that excludes a document beside these neighbours.
+    pub(crate) fn limit_of_tokens(
+        &self,
+        rank: Rank,
+        neighbours: Neighbours,
+        rules: &RagOptions,
+        costs: &Costs<'_>,
+    ) -> Result<Option<PolicyRule>, Error> {
+        let document = costs.document(rank);
+        let tokens = |count: Option<&Count>| count.map_or(0, |count| count.tokens);
+        if let (Some(limit), Some(origin)) = (rules.max_source_tokens, document.origin) {
+            let used = tokens(self.origins.get(&origin));
+            if costs.weigh_beside(rank, neighbours, limit.saturating_sub(used))? == Weight::Over {
+                return Ok(Some(PolicyRule::MaxSourceTokens { used, limit }));
+            }
+        }
+        let Some(list) = document.best_list() else { return Ok(None) };
+        let Some((name, options)) = costs.list_options(list, rules) else { return Ok(None) };
+        let Some(limit) = options.max_tokens else { return Ok(None) };
+        let used = tokens(self.lists.get(&list));
+        let is_over = costs.weigh_beside(rank, neighbours, limit.saturating_sub(used))? == Weight::Over;
+        Ok(is_over.then_some(PolicyRule::MaxListTokens { list: name, used, limit }))
+    }
+
+    /// Returns the taken chunks that a document would be joined with: of several, the one with the longest
+    /// overlap, then the first by rank. A chunk has one neighbour on each side.
+    pub(crate) fn neighbours(&self, rank: Rank, rules: &RagOptions, costs: &Costs<'_>) -> Neighbours {
+        if !rules.join_chunks || self.paid.is_empty() {
+            return Neighbours::default();
+        }
+        if costs.is_sticky(rank) {
+            return self.sent_neighbours(rank, costs);
+        }
+        let (before, after) = costs.neighbours(rank, &self.paid);
+        // A text that was sent is never joined to again (S5, S10).
+        let new = |(other, _): &(Rank, u32)| !costs.is_sticky(*other);
+        let best = |near: Vec<(Rank, u32)>, is_free: &dyn Fn(Rank) -> bool| {
+            let free = near.into_iter().filter(|near| new(near) && is_free(near.0));
+            free.min_by_key(|(other, overlap)| (std::cmp::Reverse(*overlap), *other))
+        };
+        let before = best(before, &|other| !self.followed.contains_key(&other));
+        let after = best(after, &|other| !self.follows.contains_key(&other));
+        // Both may be parts of one text already. Joined with both, it would be a circle.
+        let is_circle = before.zip(after).is_some_and(|(before, after)| {
+            self.joined_with(before.0).iter().any(|(member, _)| *member == after.0)
+        });
+        Neighbours { before, after: after.filter(|_| !is_circle) }
+    }
+
+    /// Returns the taken chunks that a document of the last prompt was joined with.
+    fn sent_neighbours(&self, rank: Rank, costs: &Costs<'_>) -> Neighbours {
+        let taken =
+            |(other, overlap): (Rank, u32)| self.paid.contains_key(&other).then_some((other, overlap));
+        Neighbours {
+            before: costs.was_joined_to(rank).and_then(taken),
+            after: costs.was_joined_by(rank).and_then(taken),
+        }
+    }
+
+    /// Returns the reason to exclude a document because a taken one contains it (rule S9).
+    pub(crate) fn near_duplicate(
+        &self,
+        rank: Rank,
+        rules: &RagOptions,
+        costs: &Costs<'_>,
+    ) -> Option<ExcludedReason> {
+        if rules.near_duplicates == 0 || self.paid.is_empty() || costs.is_sticky(rank) {
+            return None;
+        }
+        let (of, share) = costs.near_duplicate(rank, rules.near_duplicates, &self.paid)?;
+        Some(ExcludedReason::NearDuplicate { of, share })
+    }
+}
+
+impl Costs<'_> {
+    /// Counts a document beside its neighbours, up to `limit` tokens: without the text that a neighbour
+    /// contains, and without delimiters of its own.
+    pub(crate) fn weigh_beside(
+        &self,
+        rank: Rank,
+        neighbours: Neighbours,
+        limit: u64,
+    ) -> Result<Weight, Error> {
+        if neighbours == Neighbours::default() {
+            return self.weigh(CandidateId::Document(rank), limit);
+        }
+        let tokens = self.count_rest(rank, neighbours)?;
+        Ok(if tokens <= limit { Weight::Exactly(tokens) } else { Weight::Over })
+    }
+}

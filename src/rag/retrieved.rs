@@ -1,0 +1,222 @@
+//! The documents of a request, with their places in the ranked lists of several retrievers.
+
+use super::RagItem;
+use foldhash::quality::RandomState;
+use serde::Serialize;
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Deref,
+    sync::Arc,
+};
+
+/// The name of the list that [`crate::PlanRequest::with_rag`] sets.
+const UNNAMED: &str = "documents";
+
+/// The documents of a request: one list, or several ranked lists.
+///
+/// A document that several lists contain, with the same id and text, is one item. Rule S8 describes how the
+/// lists are fused.
+///
+/// ```
+/// use context_window::{RagItem, RetrievedItems};
+///
+/// let by_words =
+///     [RagItem::new("refunds", 12.3, "Refunds take 5 days."), RagItem::new("hours", 4.0, "9 to 18.")];
+/// let by_meaning = [RagItem::new("refunds", 0.92, "Refunds take 5 days.")];
+/// let documents = RetrievedItems::from_iter(by_words).with_list("meaning", by_meaning);
+/// assert_eq!(documents.len(), 2);
+/// assert_eq!(documents.list_names().collect::<Vec<_>>(), ["documents", "meaning"]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RetrievedItems {
+    items: Vec<RagItem>,
+    /// The lists in the order in which they were added. Empty if there is one list without a name.
+    lists: Vec<RankedList>,
+}
+
+/// A ranked list of one retriever.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RankedList {
+    pub(crate) name: Arc<str>,
+    /// The documents of the list, as indices of the items, each with its score in this list.
+    pub(crate) hits: Vec<(usize, f64)>,
+}
+
+/// The rank of a document in one of several lists; the best document has rank 1.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct ListRank {
+    /// The name of the list.
+    pub list: Arc<str>,
+    /// The rank in the list.
+    pub rank: u64,
+}
+
+impl ListRank {
+    pub(crate) fn new(list: Arc<str>, rank: u64) -> Self {
+        Self { list, rank }
+    }
+}
+
+impl RetrievedItems {
+    /// Adds the list of a retriever, in any order. A list of the same name is extended.
+    #[must_use]
+    pub fn with_list<I>(mut self, name: impl Into<Arc<str>>, items: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<RagItem>,
+    {
+        let name = name.into();
+        if self.lists.is_empty() && !self.items.is_empty() {
+            let hits = self.items.iter().map(|item| item.score).enumerate().collect();
+            self.lists.push(RankedList { name: UNNAMED.into(), hits });
+        }
+        let place = self.lists.iter().position(|list| list.name == name).unwrap_or_else(|| {
+            self.lists.push(RankedList { name, hits: Vec::new() });
+            self.lists.len() - 1
+        });
+        // The first item of an id and text is the one that further lists refer to.
+        let mut known: HashMap<_, usize, RandomState> = HashMap::default();
+        for (at, item) in self.items.iter().enumerate() {
+            known.entry((item.id.clone(), Arc::clone(&item.text))).or_insert(at);
+        }
+        let mut is_hit = vec![false; self.items.len()];
+        for (at, _) in &self.lists[place].hits {
+            is_hit[*at] = true;
+        }
+        for item in items.into_iter().map(Into::into) {
+            let score = item.score;
+            let shared = known.get(&(item.id.clone(), Arc::clone(&item.text))).copied();
+            // A list that repeats a document has two rows for it, and the second is a duplicate.
+            let at = if let Some(at) = shared.filter(|at| !is_hit[*at]) {
+                self.items[at].complete_from(item);
+                at
+            } else {
+                known.entry((item.id.clone(), Arc::clone(&item.text))).or_insert(self.items.len());
+                self.items.push(item);
+                is_hit.push(true);
+                self.items.len() - 1
+            };
+            is_hit[at] = true;
+            self.lists[place].hits.push((at, score));
+        }
+        self
+    }
+
+    /// Returns the names of the lists. Returns nothing if there is only a list without a name.
+    pub fn list_names(&self) -> impl Iterator<Item = &str> {
+        self.lists.iter().map(|list| &*list.name)
+    }
+
+    /// Returns the documents of each list, with the scores that they have in it.
+    pub fn lists(&self) -> impl Iterator<Item = (&str, Vec<RagItem>)> {
+        self.lists.iter().map(|list| {
+            let item = |(at, score): &(usize, f64)| RagItem { score: *score, ..self.items[*at].clone() };
+            (&*list.name, list.hits.iter().map(item).collect())
+        })
+    }
+
+    /// Returns the lists if there are several, whose ranks are fused.
+    pub(crate) fn fused_lists(&self) -> &[RankedList] {
+        if self.lists.len() > 1 { &self.lists } else { &[] }
+    }
+
+    /// Returns `items`, which have the places of these ones, with the ranks that another request gives them.
+    /// `places` has the place here of each document there. Documents that are only here keep their ranks.
+    pub(crate) fn with_ranks_of(&self, items: Vec<RagItem>, other: &Self, places: &[Option<usize>]) -> Self {
+        let ranked: BTreeSet<usize> = places.iter().flatten().copied().collect();
+        let mut mixed = Self { items, lists: Vec::new() };
+        for list in &other.lists {
+            let hits = list.hits.iter().filter_map(|(at, score)| Some((places[*at]?, *score)));
+            mixed.lists.push(RankedList { name: Arc::clone(&list.name), hits: hits.collect() });
+        }
+        for list in &self.lists {
+            let own = list.hits.iter().filter(|(at, _)| !ranked.contains(at)).copied();
+            match mixed.lists.iter_mut().find(|known| known.name == list.name) {
+                Some(known) => known.hits.extend(own),
+                None => mixed.lists.push(RankedList { name: Arc::clone(&list.name), hits: own.collect() }),
+            }
+        }
+        mixed
+    }
+
+    /// Keeps the documents for which `keeps` returns true.
+    pub fn retain(&mut self, mut keeps: impl FnMut(&RagItem) -> bool) {
+        let stays: Vec<bool> = self.items.iter().map(&mut keeps).collect();
+        let mut places = Vec::with_capacity(stays.len());
+        let mut next = 0;
+        for stays in &stays {
+            places.push(next);
+            next += usize::from(*stays);
+        }
+        for list in &mut self.lists {
+            list.hits.retain(|(at, _)| stays[*at]);
+            list.hits.iter_mut().for_each(|(at, _)| *at = places[*at]);
+        }
+        let mut at = 0;
+        self.items.retain(|_| {
+            at += 1;
+            stays[at - 1]
+        });
+    }
+
+    /// Returns the documents without their lists.
+    #[must_use]
+    pub fn into_items(self) -> Vec<RagItem> {
+        self.items
+    }
+}
+
+impl Deref for RetrievedItems {
+    type Target = [RagItem];
+
+    fn deref(&self) -> &[RagItem] {
+        &self.items
+    }
+}
+
+impl<T: Into<RagItem>> FromIterator<T> for RetrievedItems {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self { items: items.into_iter().map(Into::into).collect(), lists: Vec::new() }
+    }
+}
+
+impl From<Vec<RagItem>> for RetrievedItems {
+    fn from(items: Vec<RagItem>) -> Self {
+        Self { items, lists: Vec::new() }
+    }
+}
+
+impl<'a> IntoIterator for &'a RetrievedItems {
+    type Item = &'a RagItem;
+    type IntoIter = std::slice::Iter<'a, RagItem>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(id: &str, score: f64, text: &str) -> RagItem {
+        RagItem::new(id, score, text)
+    }
+
+    #[test]
+    fn a_document_of_two_lists_is_one_item() {
+        let mut items = RetrievedItems::from_iter([item("a", 9.0, "one"), item("b", 8.0, "two")]).with_list(
+            "titles",
+            [item("b", 0.9, "two").with_origin("o"), item("b", 0.8, "other"), item("c", 0.1, "x")],
+        );
+        let ids = |items: &RetrievedItems| items.iter().map(|item| item.id.to_string()).collect::<Vec<_>>();
+        assert_eq!(ids(&items), ["a", "b", "b", "c"]);
+        assert_eq!(items[1].origin.as_deref(), Some("o"));
+        assert_eq!(items.lists[1].hits, [(1, 0.9), (2, 0.8), (3, 0.1)]);
+        items.retain(|item| item.id != "a");
+        assert_eq!(ids(&items), ["b", "b", "c"]);
+        assert_eq!(items.lists[0].hits, [(0, 8.0)]);
+        assert_eq!(items.lists[1].hits, [(0, 0.9), (1, 0.8), (2, 0.1)]);
+    }
+}
