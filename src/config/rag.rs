@@ -27,7 +27,7 @@ pub struct RagOptions {
     /// Maximum number of documents of one source.
     pub max_source_items: Option<u64>,
     /// The share of a document's runs of five words that stand in a document of the prompt, per cent, from
-    /// which the document is excluded; 0 excludes none (rule S9).
+    /// which the document is excluded; 0 excludes none (rule S9; default: 90).
     pub near_duplicates: u8,
     /// The same for texts that are sent anyway: messages, tool results, notes and retained documents.
     pub repeats: u8,
@@ -64,9 +64,9 @@ impl Default for RagOptions {
             max_item_tokens: None,
             max_source_tokens: None,
             max_source_items: None,
-            near_duplicates: 0,
-            repeats: 0,
-            join_chunks: false,
+            near_duplicates: 90,
+            repeats: 90,
+            join_chunks: true,
             order: DocumentOrder::default(),
             lists: BTreeMap::new(),
             question_limit: 150,

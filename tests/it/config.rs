@@ -69,8 +69,7 @@ fn the_presets_are_these_options() {
 
     let mut rag = Config::default();
     rag.preset = Some("rag".into());
-    rag.sections = Sections::shares(100, 300, 600);
-    rag.rag.max_items = Some(40);
+    rag.sections = Sections::shares(50, 50, 900);
     assert_eq!(Config::preset("rag").unwrap(), rag);
 
     let mut append_only = Config::default();

@@ -1,10 +1,13 @@
 //! Splits a file into pieces of a few paragraphs, each with the headings above it.
 
-use text_splitter::{MarkdownSplitter, TextSplitter};
+use text_splitter::{ChunkConfig, MarkdownSplitter, TextSplitter};
 
 /// Size of a chunk in characters: paragraphs are joined up to the first number, and no chunk is longer than
 /// the second.
 const CHARACTERS: std::ops::Range<usize> = 600..1_200;
+/// Maximum characters of a chunk that the next one repeats, so that a sentence at a cut is found with both. The
+/// planner sends overlapping chunks as one text.
+const OVERLAP: usize = 150;
 /// Bytes of text that are split at once.
 const PIECE: usize = 32 << 10;
 /// Tokens of a short chunk in a prompt, which determine the number of retrieved chunks. If they are longer,
@@ -23,7 +26,8 @@ pub struct Chunk<'a> {
 pub fn split_text<'a>(path: &str, text: &'a str) -> Vec<Chunk<'a>> {
     let is_markdown = [".md", ".mdx", ".markdown"].iter().any(|end| path.to_ascii_lowercase().ends_with(end));
     let headings = if is_markdown { headings(text) } else { Vec::new() };
-    let (plain, markdown) = (TextSplitter::new(CHARACTERS), MarkdownSplitter::new(CHARACTERS));
+    let config = || ChunkConfig::new(CHARACTERS).with_overlap(OVERLAP).expect("shorter than a chunk");
+    let (plain, markdown) = (TextSplitter::new(config()), MarkdownSplitter::new(config()));
     let mut chunks = Vec::new();
     for (start, piece) in pieces(text) {
         let found: Vec<(usize, &str)> = if is_markdown {

@@ -3,7 +3,7 @@
 
 use crate::answerer::{Piece, Reply};
 use crate::index::Refreshed;
-use context_window::RagItem;
+use context_window::RetrievedItems;
 use std::sync::mpsc::Sender;
 
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub enum Event {
     Indexing(usize, usize),
     Indexed(Result<Refreshed, String>),
     /// Documents for the question of this turn.
-    Found(u64, Result<Vec<RagItem>, String>),
+    Found(u64, Result<RetrievedItems, String>),
     /// A piece of the reply of this turn.
     Piece(u64, Piece),
     /// The reply of this turn, or the error.

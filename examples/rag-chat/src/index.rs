@@ -4,7 +4,7 @@ use crate::chunks;
 use crate::documents::{self, Stamp, Unreadable};
 use crate::private;
 use anyhow::{Context, Result, anyhow, ensure};
-use context_window::RagItem;
+use context_window::{RagItem, RetrievedItems};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,11 +16,9 @@ use tantivy::tokenizer::*;
 use tantivy::{DocAddress, IndexReader, TantivyDocument, TantivyError, Term};
 
 /// Increased when chunks or fields change: an index of another version is built again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Memory for unwritten data, in bytes.
 const MEMORY: usize = 50_000_000;
-/// Weight of a heading's word relative to a word of the text.
-const HEADING: f32 = 0.5;
 /// Weight of a word in the previous question relative to one in the current question.
 const BEFORE: f32 = 0.25;
 
@@ -149,17 +147,21 @@ impl Index {
         Ok(done)
     }
 
-    /// Returns the best chunks for a question, at most `most`. Words of the previous question have less
-    /// weight and help with follow-up questions.
-    pub fn search(&self, question: &str, before: &str, most: usize) -> Result<Vec<RagItem>> {
+    /// Returns the best chunks for a question as two lists, each of at most `most`: by their texts, and by the
+    /// headings above them. The planner fuses the lists. Words of the previous question have less weight and
+    /// help with follow-up questions.
+    pub fn search(&self, question: &str, before: &str, most: usize) -> Result<RetrievedItems> {
+        let by = |name| self.search_field(name, question, before, most);
+        Ok(RetrievedItems::default().with_list("text", by("text")?).with_list("heading", by("heading")?))
+    }
+
+    fn search_field(&self, name: &str, question: &str, before: &str, most: usize) -> Result<Vec<RagItem>> {
         let mut parts: Vec<(Occur, Box<dyn Query>)> = Vec::new();
         for (text, weight) in [(question, 1.0), (before, BEFORE)] {
             for word in words(text) {
-                for (name, of_field) in [("text", 1.0), ("heading", HEADING)] {
-                    let term = Term::from_field_text(field(name), &word);
-                    let term = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
-                    parts.push((Occur::Should, Box::new(BoostQuery::new(term, weight * of_field))));
-                }
+                let term = Term::from_field_text(field(name), &word);
+                let term = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+                parts.push((Occur::Should, Box::new(BoostQuery::new(term, weight))));
             }
         }
         if parts.is_empty() || most == 0 {
@@ -173,10 +175,12 @@ impl Index {
             let text = |name| value(name).and_then(|value| value.as_str()).unwrap_or_default();
             let number = value("number").and_then(|value| value.as_u64()).unwrap_or_default();
             let heading = Some(text("heading")).filter(|heading| !heading.is_empty());
-            let heading = heading.map(|heading| format!("[{heading}]\n")).unwrap_or_default();
+            // Chunks below one heading are a source of their own: only these are joined.
+            let source =
+                heading.map_or(text("path").to_owned(), |heading| format!("{}, {heading}", text("path")));
             let id = format!("{}#{number}", text("path"));
             let score = f64::from((score * 100.0).round()) / 100.0;
-            Ok(RagItem::new(id, score, heading + text("text")).with_origin(text("path")))
+            Ok(RagItem::new(id, score, text("text")).with_origin(source).with_position(number))
         };
         let mut hits = best.into_iter().map(hit).collect::<Result<Vec<RagItem>>>()?;
         // Equal scores are ordered by name, because the order in the index may vary.

@@ -32,6 +32,20 @@ pub(super) fn overlap(before: &RagItem, after: &RagItem) -> Option<usize> {
     (Words::new(&after.text[..length]).len() >= fewest).then_some(length)
 }
 
+/// Checks if the spans or positions of two documents allow that one follows the other.
+pub(super) fn may_be_neighbours(one: &RagItem, other: &RagItem) -> bool {
+    if let (Some(one), Some(other)) = (&one.span, &other.span)
+        && one.start <= other.end
+        && other.start <= one.end
+    {
+        return true;
+    }
+    match (one.position, other.position) {
+        (Some(one), Some(other)) => one.abs_diff(other) == 1,
+        _ => true,
+    }
+}
+
 /// Returns the overlap that spans state, in bytes. `length` counts bytes or characters. Returns `None` if the
 /// texts do not overlap so.
 fn span_overlap(before: &RagItem, after: &RagItem, length: Option<u64>) -> Option<usize> {

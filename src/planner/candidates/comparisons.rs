@@ -49,19 +49,34 @@ pub(crate) struct Comparisons {
 struct Known<K> {
     candidates: BTreeSet<CandidateId>,
     texts: SimilarTexts<K>,
+    /// Texts that no document was compared with yet, by their number of words: a document is never left out
+    /// for a shorter text, and many texts of a conversation are shorter than every document.
+    waiting: BTreeMap<usize, Vec<(K, Rc<Words>)>>,
     /// By document, the number of known texts when it was last compared, and those that contain it.
     found: BTreeMap<Rank, (usize, Vec<(K, u8)>)>,
 }
 
 impl<K> Default for Known<K> {
     fn default() -> Self {
-        Self { candidates: BTreeSet::new(), texts: SimilarTexts::default(), found: BTreeMap::new() }
+        Self {
+            candidates: BTreeSet::new(),
+            texts: SimilarTexts::default(),
+            waiting: BTreeMap::new(),
+            found: BTreeMap::new(),
+        }
     }
 }
 
 impl<K: Copy> Known<K> {
+    fn insert(&mut self, key: K, words: Rc<Words>) {
+        self.waiting.entry(words.len()).or_default().push((key, words));
+    }
+
     /// Returns the known texts that contain a document.
     fn containing(&mut self, rank: Rank, words: &Words, least: u8) -> &[(K, u8)] {
+        for (key, words) in self.waiting.split_off(&words.len()).into_values().flatten() {
+            self.texts.insert(key, words);
+        }
         let known = self.texts.len();
         let (compared, found) = self.found.entry(rank).or_default();
         if *compared < known {
@@ -85,6 +100,9 @@ struct KnownChunks {
     hasher: RandomState,
     overlaps: BTreeMap<(Rank, Rank), Option<u32>>,
 }
+
+/// The number of documents of one origin up to which each is searched.
+const FEW_CHUNKS: usize = 8;
 
 impl Comparisons {
     /// Returns the included document that contains a document, with the share of its runs in per cent: the
@@ -136,7 +154,7 @@ impl Comparisons {
         for id in ids {
             if known.candidates.insert(id) {
                 for ((_, text), number) in candidates.source_texts(id, rendering).iter().zip(0..) {
-                    known.texts.insert((id, number), Rc::new(Words::new(text)));
+                    known.insert((id, number), Rc::new(Words::new(text)));
                 }
             }
         }
@@ -155,7 +173,7 @@ impl Comparisons {
         if rules.near_duplicates > 0 {
             let mut known = self.documents.borrow_mut();
             if known.candidates.insert(CandidateId::Document(rank)) {
-                known.texts.insert(rank, self.words(candidates, rank));
+                known.insert(rank, self.words(candidates, rank));
             }
         }
         if rules.join_chunks {
@@ -278,12 +296,21 @@ impl KnownChunks {
         };
         let item = candidates.document(rank);
         if item.span.is_some() || item.position.is_some() {
-            return of_origin.iter().copied().collect();
+            let near = |other: &Rank| chunks::may_be_neighbours(item, candidates.document(*other));
+            return of_origin.iter().copied().filter(near).collect();
         }
-        self.add_pieces(candidates, origin);
         let text = item.text.as_bytes();
         // An overlap holds the first bytes of the second text, and the last bytes of the first.
         let ends = text.first_chunk::<{ chunks::FEWEST_BYTES }>().into_iter().chain(text.last_chunk());
+        if of_origin.len() <= FEW_CHUNKS {
+            // A search of few texts is faster than an index of their pieces.
+            let has = |other: &Rank| {
+                let other = candidates.document(*other).text.as_bytes();
+                ends.clone().any(|piece| memchr::memmem::find(other, piece).is_some())
+            };
+            return of_origin.iter().copied().filter(has).collect();
+        }
+        self.add_pieces(candidates, origin);
         let near =
             ends.filter_map(|piece| self.pieces.get(&self.hasher.hash_one(piece.as_slice()))).flatten();
         near.copied().filter(|other| candidates.index().document(*other).origin == Some(origin)).collect()

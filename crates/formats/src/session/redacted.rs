@@ -10,20 +10,47 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// Words of 2 to 12 bytes including the leading space, two of each length. In most tokenizers each is one
-/// token.
-const WORDS: [[&str; 2]; 11] = [
-    [" a", " I"],
-    [" of", " in"],
-    [" the", " and"],
-    [" that", " with"],
-    [" which", " there"],
-    [" people", " should"],
-    [" because", " through"],
-    [" together", " national"],
-    [" important", " different"],
-    [" government", " experience"],
-    [" development", " information"],
+/// Words of 2 to 12 bytes including the leading space, eight of each length. In most tokenizers each is one
+/// token. With so many, runs of words rarely occur twice, so no document becomes a near-duplicate.
+const WORDS: [[&str; 8]; 11] = [
+    [" a", " b", " c", " d", " e", " f", " x", " y"],
+    [" of", " in", " to", " is", " it", " on", " we", " as"],
+    [" the", " and", " for", " you", " not", " are", " can", " all"],
+    [" that", " with", " from", " have", " this", " will", " time", " make"],
+    [" which", " there", " their", " about", " other", " would", " these", " first"],
+    [" people", " should", " system", " before", " number", " public", " follow", " little"],
+    [" because", " through", " between", " another", " without", " program", " company", " general"],
+    [" together", " national", " children", " question", " business", " possible", " personal", " research"],
+    [
+        " important",
+        " different",
+        " community",
+        " something",
+        " education",
+        " available",
+        " companies",
+        " including",
+    ],
+    [
+        " government",
+        " experience",
+        " management",
+        " technology",
+        " university",
+        " production",
+        " individual",
+        " themselves",
+    ],
+    [
+        " development",
+        " information",
+        " performance",
+        " opportunity",
+        " environment",
+        " traditional",
+        " application",
+        " independent",
+    ],
 ];
 
 /// Keys of an entry's JSON whose values are texts.
@@ -403,7 +430,7 @@ fn find_filler(
 fn words(text: &str, number: u64, tokens: u64, choice: u8) -> String {
     let (bytes, tokens) = (text.len() as u64, tokens.max(1));
     let (mean, longer) = (bytes / tokens, bytes % tokens);
-    // The hash of the text selects between the two words of a length, so equal texts give equal words.
+    // The hash of the text selects among the words of a length, so equal texts give equal words.
     let mut bits_of_text =
         blake3::Hasher::new().update(text.as_bytes()).update(&vec![0; choice.into()]).finalize_xof();
     let mut bits = [0u8; 1];
@@ -413,7 +440,7 @@ fn words(text: &str, number: u64, tokens: u64, choice: u8) -> String {
         // The first `longer` words take the remainder of the division, so the bytes add up.
         let length = mean + u64::from(at < longer);
         let of_length = WORDS[usize::try_from(length.clamp(2, 12)).unwrap_or(12) - 2];
-        filler.push_str(of_length[usize::from(bits[0] & 1)]);
+        filler.push_str(of_length[usize::from(bits[0] & 7)]);
     }
     filler
 }

@@ -44,9 +44,12 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    pub fn from_plan(plan: &ContextPlan, question: String, mut documents: Vec<RagItem>) -> Self {
+    pub fn from_plan(plan: &ContextPlan, question: String, documents: &[RagItem]) -> Self {
         let included = plan.included.iter().filter(|item| item.kind == ItemKind::Document);
-        documents.retain(|document| included.clone().any(|item| item.id == *document.id()));
+        let documents = included
+            .filter_map(|item| documents.iter().find(|document| item.id == *document.id()))
+            .cloned()
+            .collect();
         // Anthropic caches only up to marks; other providers need none.
         let body = match plan.wire_format {
             WireFormat::Anthropic => render::anthropic(plan).with_breakpoints(CacheLife::FiveMinutes),

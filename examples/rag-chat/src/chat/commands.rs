@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use context_window::analysis::Diff;
 use context_window::conversation::HistoryRow;
 use context_window::usage::CostTerms;
-use context_window::{ItemId, PinnedItem, Priority, RagItem, RequestLimits, Ttl};
+use context_window::{ItemId, PinnedItem, Priority, RagItem, RequestLimits, RetrievedItems, Ttl};
 use context_window_formats::SessionTexts;
 use context_window_ratatui::{BannerAction, NoticeAction};
 use context_window_report as report;
@@ -145,7 +145,7 @@ impl Chat {
 
     fn start_fresh(&mut self) -> String {
         self.log.start_fresh();
-        self.documents.clear();
+        self.documents = RetrievedItems::default();
         "All messages so far are archived: they are shown, but no longer sent. /undo reverts this.".into()
     }
 
@@ -163,7 +163,7 @@ impl Chat {
             "{id} is an instruction for the model and cannot be removed"
         );
         self.log.rewind_before(id)?;
-        self.documents.clear();
+        self.documents = RetrievedItems::default();
         Ok(format!("The conversation continues from before {id}."))
     }
 
@@ -270,7 +270,7 @@ impl Chat {
             "the last messages of this session are not on disk; /retry, or /save FILE"
         );
         self.log = self.saved.switch(name)?;
-        self.documents.clear();
+        self.documents = RetrievedItems::default();
         self.sent.clear();
         self.remarks.clear();
         self.resume_model();

@@ -20,7 +20,8 @@ use context_window::config::{CompactionStrategy, ReasoningPolicy, TtlPolicy};
 use context_window::plan::Decision;
 use context_window::usage::{ContextEvent, Level};
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, Error, PlanRequest, RagItem, RequestLimits,
+    Config, ContextPlan, ContextWindowManager, Conversation, Error, PlanRequest, RequestLimits,
+    RetrievedItems,
 };
 use context_window_ratatui::{RowExplanation, TranscriptRemark, WhatIf};
 use remembered::Remembered;
@@ -55,7 +56,7 @@ pub struct Chat {
     manager: ContextWindowManager,
     pub log: Conversation,
     /// The documents of the newest question.
-    pub documents: Vec<RagItem>,
+    pub documents: RetrievedItems,
     /// Documents that `/drop` excludes.
     left_out: WhatIf,
     /// The newest prompt; after a change, the next one with the same documents.
@@ -101,7 +102,7 @@ impl Chat {
             manager,
             log,
             plan,
-            documents: Vec::new(),
+            documents: RetrievedItems::default(),
             left_out: WhatIf::new(),
             remarks: Vec::new(),
             turn: Turn::Idle,
@@ -132,12 +133,14 @@ impl Chat {
 
     /// Returns the request for the next prompt.
     pub fn request(&self) -> PlanRequest<'_> {
-        PlanRequest::new(&self.log).with_rag(self.kept_documents()).with_limits(limits(&self.args))
+        PlanRequest::new(&self.log).with_retrieved(self.kept_documents()).with_limits(limits(&self.args))
     }
 
     /// Returns the documents that `/drop` does not exclude.
-    fn kept_documents(&self) -> Vec<RagItem> {
-        self.documents.iter().filter(|document| self.left_out.keeps_document(document)).cloned().collect()
+    fn kept_documents(&self) -> RetrievedItems {
+        let mut documents = self.documents.clone();
+        documents.retain(|document| self.left_out.keeps_document(document));
+        documents
     }
 
     /// Explains the inclusion or exclusion of an item of the prompt.

@@ -8,7 +8,9 @@ use crate::event::Event;
 use context_window::config::ReasoningPolicy;
 use context_window::conversation::HistoryRow;
 use context_window::usage::{ReplyReport, StopReason, is_context_overflow, is_reasoning_refusal};
-use context_window::{ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role};
+use context_window::{
+    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RetrievedItems, Role,
+};
 use context_window_report as report;
 use tokio::task::AbortHandle;
 
@@ -62,12 +64,12 @@ impl Turn {
 pub(super) struct Sent {
     pub(super) manager: ContextWindowManager,
     log: Conversation,
-    documents: Vec<RagItem>,
+    documents: RetrievedItems,
 }
 
 impl Sent {
     pub(super) fn request(&self, args: &Args) -> PlanRequest<'_> {
-        PlanRequest::new(&self.log).with_rag(self.documents.iter().cloned()).with_limits(limits(args))
+        PlanRequest::new(&self.log).with_retrieved(self.documents.clone()).with_limits(limits(args))
     }
 }
 
@@ -87,7 +89,7 @@ impl Chat {
             self.remember_model(&name);
         }
         self.log.push(Message::user(question));
-        self.documents.clear();
+        self.documents = RetrievedItems::default();
         self.changed();
         self.search();
     }
@@ -133,7 +135,7 @@ impl Chat {
         }));
     }
 
-    pub(super) fn found(&mut self, found: Result<Vec<RagItem>, String>) {
+    pub(super) fn found(&mut self, found: Result<RetrievedItems, String>) {
         self.turn = Turn::Idle;
         match found {
             Ok(documents) => self.documents = documents,
@@ -156,7 +158,7 @@ impl Chat {
                 .fail(format!("Nothing was sent: these items do not fit: {conflict}. Remedies: {help}."));
         }
         let documents = self.kept_documents();
-        let prompt = Prompt::from_plan(&plan, self.question(0), documents.clone());
+        let prompt = Prompt::from_plan(&plan, self.question(0), &documents);
         self.sent.push(Sent { manager: self.manager.clone(), log: self.log.clone(), documents });
         if self.sent.len() > 2 {
             self.sent.remove(0);
