@@ -191,7 +191,7 @@ fn talk(name: &str) -> Vec<Turn> {
             let question = session.log.messages().iter().rev().find(|message| message.role() == Role::User);
             let question =
                 question.map_or_else(|| "What is said of it?".into(), |message| message.text().to_owned());
-            let mut documents = session.rag.clone();
+            let mut documents = session.rag.to_vec();
             documents.truncate(10);
             let answer = documents.first().map_or("", |item| item.text()).chars().take(300).collect();
             turns.push(Turn { question, documents, answer });

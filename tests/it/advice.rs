@@ -183,7 +183,7 @@ fn check_real(prefix: &str, model: &str, budgets: &[u64], applied: &mut Applied)
             let session = session.unwrap();
             let model = Model::named(model).unwrap();
             for budget in budgets {
-                let documents: Vec<RagItem> = session.rag.clone();
+                let documents: Vec<RagItem> = session.rag.to_vec();
                 let limits = RequestLimits::prompt_budget(*budget);
                 let counter = TokenCounter::chars_per_4();
                 let manager =

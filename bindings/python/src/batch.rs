@@ -171,7 +171,7 @@ fn planned(
     // (tokenizers of session files, rule J9).
     session.check_tokenizer().map_err(said)?;
     if let Some(documents) = at(columns.documents.as_ref(), row) {
-        session.rag = FieldMap::new().with_name("documents").read_hits(documents).map_err(said)?;
+        session.rag = FieldMap::new().with_name("documents").read_hits(documents).map_err(said)?.into();
     }
     if let Some(budget) = columns.budget.as_ref().filter(|budgets| budgets.is_valid(row)) {
         let budget = u64::try_from(budget.value(row))

@@ -6,7 +6,7 @@ use crate::{
     json,
 };
 use context_window::{
-    Conversation, PlanRequest, RagItem, RequestLimits, Tool,
+    Conversation, PlanRequest, RequestLimits, RetrievedItems, Tool,
     plan::{Anchor, RemoteContext},
 };
 use context_window_formats::Session;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
     tools: Arc<[Tool]>,
-    documents: Vec<RagItem>,
+    documents: RetrievedItems,
     focus: Option<String>,
     state: Vec<(String, String)>,
     limits: RequestLimits,
@@ -140,7 +140,7 @@ impl Asked {
 
     fn completed<'a>(&'a self, request: PlanRequest<'a>) -> PlanRequest<'a> {
         let mut request =
-            request.with_tools(&self.tools).with_rag(self.documents.iter().cloned()).with_limits(self.limits);
+            request.with_tools(&self.tools).with_retrieved(self.documents.clone()).with_limits(self.limits);
         request = request.with_remote_context(self.remote.iter().cloned());
         if let Some(focus) = &self.focus {
             request = request.with_focus(focus);

@@ -12,6 +12,7 @@ use context_window::{
 };
 use context_window_formats::Session;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// A session with questions, each with the ids of its evidence.
 #[derive(Debug, Clone)]
@@ -30,7 +31,26 @@ struct WireCase {
     /// The question of a retrieval set. Its evidence is marked in the documents.
     query: Option<String>,
     #[serde(alias = "rag")]
-    passages: Option<Vec<WireDocument>>,
+    passages: Option<WireDocuments>,
+}
+
+/// The documents of a session: one list, or an object of several.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected an array of documents, or an object with an array for each list")]
+enum WireDocuments {
+    One(Vec<WireDocument>),
+    Several(BTreeMap<String, Vec<WireDocument>>),
+}
+
+impl WireDocuments {
+    /// Returns the ids of the documents that are evidence.
+    fn into_gold(self) -> impl Iterator<Item = serde_json::Value> {
+        let lists = match self {
+            Self::One(list) => vec![list],
+            Self::Several(lists) => lists.into_values().collect(),
+        };
+        lists.into_iter().flatten().filter(|document| document.gold).map(|document| document.id)
+    }
 }
 
 #[derive(Deserialize)]
@@ -56,7 +76,7 @@ struct WireDocument {
 
 impl EvalCase {
     /// Reads a session with questions from a JSON object: a session with the key `questions` or `qa`, or a
-    /// `query` whose documents mark the evidence as `gold`.
+    /// `query` whose documents mark the evidence as `gold`, in one list or in several.
     ///
     /// # Errors
     ///
@@ -81,7 +101,7 @@ impl EvalCase {
                 }
             }
             (None, Some(query)) => {
-                let gold = wire.passages.unwrap_or_default().into_iter().filter(|document| document.gold);
+                let gold = wire.passages.into_iter().flat_map(WireDocuments::into_gold);
                 let question = case.marked_question(query, gold)?;
                 case.questions.push(question);
             }
@@ -155,15 +175,19 @@ impl EvalCase {
     fn marked_question(
         &self,
         text: String,
-        gold: impl Iterator<Item = WireDocument>,
+        gold: impl Iterator<Item = serde_json::Value>,
     ) -> Result<Question, Error> {
         if text.trim().is_empty() {
             let place = format!("session `{}`, query", self.id);
             return Err(Error::input(place, "is empty; expected a question"));
         }
-        let mut evidence = Vec::new();
-        for document in gold {
-            let id = document.id.as_str().map_or_else(|| document.id.to_string(), str::to_owned);
+        let mut evidence: Vec<Evidence> = Vec::new();
+        for id in gold {
+            let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+            // Several lists may mark the same document.
+            if evidence.iter().any(|known| known.id == id.as_str()) {
+                continue;
+            }
             let found = self.document(&id).ok_or_else(|| {
                 Error::input(format!("session `{}`", self.id), format!("document `{id}` has no text"))
             })?;

@@ -37,6 +37,8 @@ impl ItemCounter {
         let mut config = Config::default();
         // A notice about a due compaction would only take time.
         config.compaction.enabled = false;
+        // Baselines have every document, with the tokens that it has alone.
+        (config.rag.near_duplicates, config.rag.repeats, config.rag.join_chunks) = (0, 0, false);
         let manager = ContextWindowManager::new(model, counter, config);
         manager.map(Self).map_err(|error| Error::plan("the baselines", error))
     }

@@ -15,11 +15,12 @@ use crate::{
     result::{CaseResult, CellResult, QuestionResult, TurnSums},
 };
 use context_window::{
-    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, Role,
-    TokenCounter,
+    Config, ContextWindowManager, Conversation, ItemId, Message, Model, PlanRequest, RagItem, RequestLimits,
+    RetrievedItems, Role, TokenCounter,
     conversation::Entry,
     usage::{CacheLife, CostTerms},
 };
+use std::collections::BTreeMap;
 
 /// An evaluation: policies and budgets, and the model whose prompts are planned.
 ///
@@ -324,14 +325,25 @@ impl Asker<'_> {
         if !question.is_in_session {
             log.push(Message::user(question.text.clone()).with_id(free_id(&log, "question")));
         }
-        let mut documents = self.case.session().rag.clone();
-        documents.extend(self.retrieved(question, &log));
-        let request = self.request(&log).with_rag(documents);
+        let request = self.request(&log).with_retrieved(self.documents(question, &log));
         let place = || format!("session `{}`, questions[{at}]", self.case.id());
         let plan =
             self.application.manager.build_plan(&request).map_err(|error| Error::plan(place(), error))?;
         let sent = SentPrompt::from_plan(&plan, self.retrieved_turns > 0);
         Ok(sent.result(at, question, self.application.uncached_cost(sent.tokens())))
+    }
+
+    /// Returns the documents of the session and the retrieved turns. Turns are a list of their own next to
+    /// lists with names.
+    fn documents(&self, question: &Question, log: &Conversation) -> RetrievedItems {
+        let (documents, turns) = (&self.case.session().rag, self.retrieved(question, log));
+        if turns.is_empty() {
+            documents.clone()
+        } else if documents.list_names().next().is_some() {
+            documents.clone().with_list("turns", turns)
+        } else {
+            documents.iter().cloned().chain(turns).collect()
+        }
     }
 
     /// Returns the request with the inputs of the session.
@@ -381,11 +393,8 @@ impl CountedCase {
             // Alone in a conversation, because the tokens of a message do not depend on its neighbours.
             questions.extend(counter.messages(&log, &[])?.messages);
         }
-        let mut ranked = session.rag.clone();
-        // Stable, so that documents of equal scores keep the retriever's order.
-        ranked.sort_by(|a, b| b.score().total_cmp(&a.score()));
         let list = counter.messages(&session.log, &session.tools)?;
-        Ok(Self { list, questions, documents: counter.documents(&ranked)? })
+        Ok(Self { list, questions, documents: counter.documents(&best_first(&session.rag))? })
     }
 
     /// Returns the evidence of a question, counted.
@@ -393,5 +402,46 @@ impl CountedCase {
         let all = || self.list.messages.iter().chain(&self.documents);
         let counted = |id: &context_window::ItemId| all().find(|item| item.id == *id);
         question.evidence().filter_map(counted).collect()
+    }
+}
+
+/// Returns the documents, best first: by score, or in the order of reciprocal rank fusion (Cormack and others
+/// 2009, k = 60) if there are several lists.
+fn best_first(documents: &RetrievedItems) -> Vec<RagItem> {
+    let by_score = |list: &mut [RagItem]| list.sort_by(|a, b| b.score().total_cmp(&a.score()));
+    let mut ranked = documents.to_vec();
+    if documents.list_names().count() < 2 {
+        // Stable, so that documents of equal scores keep the retriever's order.
+        by_score(&mut ranked);
+        return ranked;
+    }
+    // In whole numbers, so that every machine ranks alike.
+    let mut values: BTreeMap<(ItemId, String), u64> = BTreeMap::new();
+    let key = |item: &RagItem| (item.id().clone(), item.text().to_owned());
+    for (_, mut list) in documents.lists() {
+        by_score(&mut list);
+        for (item, rank) in list.iter().zip(1u64..) {
+            *values.entry(key(item)).or_default() += (1 << 40) / (60 + rank);
+        }
+    }
+    ranked.sort_by_cached_key(|item| std::cmp::Reverse(values.get(&key(item)).copied()));
+    ranked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_fused_by_rank_and_one_list_is_sorted_by_score() {
+        let item = |(id, score): &(&str, f64)| RagItem::new(*id, *score, *id);
+        let list = |rows: &[(&str, f64)]| rows.iter().map(item).collect::<Vec<_>>();
+        let ids = |items: &RetrievedItems| {
+            best_first(items).iter().map(|item| item.id().to_string()).collect::<Vec<_>>()
+        };
+        let words = RetrievedItems::from(list(&[("a", 1.0), ("b", 9.0), ("c", 9.0), ("d", 0.5)]));
+        assert_eq!(ids(&words), ["b", "c", "a", "d"]);
+        let both = words.with_list("meaning", list(&[("d", 0.9), ("a", 0.8)]));
+        assert_eq!(ids(&both), ["d", "a", "b", "c"]);
     }
 }

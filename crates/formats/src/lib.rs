@@ -23,6 +23,7 @@
 //! Client Protocol.
 
 pub mod acp;
+mod date;
 mod error;
 mod format;
 mod retrieval;

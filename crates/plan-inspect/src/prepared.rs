@@ -31,7 +31,7 @@ impl Prepared {
             session.previous = Some(previous(path)?);
         }
         if let Some(path) = &args.documents.rag {
-            session.rag = documents(path, &args.documents)?;
+            session.rag = documents(path, &args.documents)?.into();
         }
         Self::new(session, &args.terms, args.terms.target.model.as_deref())
     }

@@ -77,8 +77,12 @@ fn full_sessions() -> [Value; 4] {
         "functions": [{"name": "j", "description": "d", "parameters": {}}],
         "state": [{"id": "clock", "text": "Noon."}],
         "pinned": [{"id": "tone", "text": "Short.", "priority": "high", "ttl": {"limited": 3}, "ttl_asked": false}],
-        "rag": [{"id": "r", "text": "Five days.", "score": 0.9, "source": "handbook", "ttl": "unlimited"}],
-        "passages": [{"id": "q", "text": "Six days.", "score": 1, "source": null, "ttl": "none_remaining"}],
+        "rag": [{"id": "r", "text": "Five days.", "score": 0.9, "source": "handbook", "ttl": "unlimited",
+            "span": [40, 2000], "position": 3, "date": "2026-11-27T10:00:00Z"}],
+        "passages": {
+            "words": [{"id": "q", "text": "Six days.", "score": 1, "source": null, "ttl": "none_remaining", "date": 1795773600}],
+            "meaning": [{"id": "q", "text": "Six days.", "score": 0.5, "date": "2026-11-27"}]
+        },
         "query": "How long?",
         "previous": {
             "target": {"model": "gpt-4o", "provider": "openai", "wire_format": "openai_chat"},

@@ -14,14 +14,17 @@ fn error(json: &serde_json::Value) -> String {
 }
 
 #[test]
-fn three_forms_have_the_same_questions() {
+fn each_form_has_the_same_questions() {
     let documents = |gold: bool| {
         json!([
             {"id": "d1", "text": "Refunds take five working days from the day of the return.", "score": 2.0, "gold": gold},
             {"id": "d2", "text": "The shop is closed on Sundays and on all public holidays.", "score": 1.0}
         ])
     };
+    let lists = |gold: bool| json!({"words": documents(gold), "meaning": documents(gold)});
     let forms = [
+        json!({"query": "How long do refunds take?", "passages": lists(true)}),
+        json!({"rag": lists(false), "questions": [{"text": "How long do refunds take?", "evidence": ["d1"]}]}),
         json!({"query": "How long do refunds take?", "passages": documents(true)}),
         json!({"query": "How long do refunds take?", "rag": documents(true)}),
         json!({"rag": documents(false), "questions": [{"text": "How long do refunds take?", "evidence": ["d1"]}]}),

@@ -64,7 +64,7 @@ pub(super) fn session(
     session.wire_format = conversation.wire_format;
     session.limits.stated = conversation.stated;
     session.tools = conversation.tools;
-    session.rag = conversation.rag;
+    session.rag = conversation.rag.into();
     Ok(session.with_ignored(ignored))
 }
 

@@ -7,8 +7,11 @@ use serde_json::Value;
 impl FieldMap {
     /// Turns the lists of an answer with a list for each field into a list of hits.
     pub(super) fn rows(&self, whole: &Value) -> Result<Value, Error> {
-        let fields =
-            || self.id.iter().chain(&self.text).chain(&self.distance).chain(&self.score).chain(&self.source);
+        let fields = || {
+            let required = self.id.iter().chain(&self.text).chain(&self.distance).chain(&self.score);
+            let span = self.span.iter().flat_map(|(start, end)| [start, end]);
+            required.chain(&self.source).chain(&self.position).chain(span).chain(&self.date)
+        };
         let mut columns: Vec<(&str, &Vec<Value>)> = Vec::new();
         // `metadatas.source` is a key inside of the values of `metadatas`.
         for name in fields().map(|path| path.split('.').next().unwrap_or_default()) {

@@ -5,7 +5,10 @@ mod presets;
 #[cfg(test)]
 mod tests;
 
-use crate::error::Error;
+use crate::{
+    date::{self, Date},
+    error::Error,
+};
 use context_window::{
     ItemId, RagItem,
     text::{plain, size},
@@ -38,6 +41,10 @@ pub struct FieldMap {
     score: Vec<String>,
     distance: Vec<String>,
     source: Vec<String>,
+    position: Vec<String>,
+    /// The paths of the start and of the end of the text in its source.
+    span: Option<(String, String)>,
+    date: Vec<String>,
     /// True if a hit may be a pair of a document and its score.
     pairs: bool,
     /// True if the answer has a list for each field in place of a list of hits.
@@ -49,8 +56,8 @@ fn paths(paths: &[&str]) -> Vec<String> {
 }
 
 impl FieldMap {
-    /// Creates a map that reads `id`, `text` and `score` of each hit in a list. Set other paths with the
-    /// methods below.
+    /// Creates a map that reads `id`, `text` and `score` of each hit in a list, and `source`, `position`,
+    /// `span` and `date` if it has them. Set other paths with the methods below.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -61,9 +68,17 @@ impl FieldMap {
             score: paths(&["score"]),
             distance: Vec::new(),
             source: paths(&["source"]),
+            position: paths(&["position"]),
+            span: Some(("span.0".into(), "span.1".into())),
+            date: paths(&["date"]),
             pairs: false,
             columns: false,
         }
+    }
+
+    /// Creates a map for a store, whose hits may use the names of the optional fields for anything else.
+    fn for_store(name: &str) -> Self {
+        Self { name: name.into(), position: Vec::new(), span: None, date: Vec::new(), ..Self::new() }
     }
 
     /// Sets the name of the answer in errors, such as a file or an address.
@@ -123,13 +138,50 @@ impl FieldMap {
         self
     }
 
+    /// Sets the path of a chunk's number in its source, from 0 or 1. A hit without one has no number.
+    #[must_use]
+    pub fn with_position(mut self, path: &str) -> Self {
+        self.position = paths(&[path]);
+        self
+    }
+
+    /// Sets the paths of the start and the end of a hit's text in its source, in bytes or in characters. A
+    /// number as a key is a place in an array, as in `span.0`.
+    ///
+    /// ```
+    /// use context_window::RagItem;
+    /// use context_window_formats::FieldMap;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let nodes = r#"[{"id": "a", "text": "Paris.", "start": 40, "end": 46, "day": "2026-11-27"}]"#;
+    /// let hits = FieldMap::new().with_span("start", "end").with_date("day").read_hits(nodes)?;
+    /// let expected = RagItem::new("a", 0.0, "Paris.").with_span(40..46).with_date(1_795_737_600);
+    /// assert_eq!(hits, [expected]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_span(mut self, start_path: &str, end_path: &str) -> Self {
+        self.span = Some((start_path.into(), end_path.into()));
+        self
+    }
+
+    /// Sets the path of a hit's date: seconds since 1970, or a text such as `2026-11-27` or
+    /// `2026-11-27T10:00:00Z`. A hit without one has no date.
+    #[must_use]
+    pub fn with_date(mut self, path: &str) -> Self {
+        self.date = paths(&[path]);
+        self
+    }
+
     /// Returns the documents of a retriever's answer, in its order. If no hit has a score, scores are
     /// assigned from the order.
     ///
     /// # Errors
     ///
     /// Returns `ErrorKind::Input` with the place of the hit and the paths searched. Causes are text that is
-    /// not JSON, a missing list of hits, and hits without a text or a numeric score.
+    /// not JSON, a missing list of hits, and hits without a text or a numeric score. A position, span or date
+    /// of another form is an error too.
     pub fn read_hits(&self, json: &str) -> Result<Vec<RagItem>, Error> {
         let mut whole = self.parse(json)?;
         if self.columns {
@@ -208,12 +260,43 @@ impl FieldMap {
         let id = self.id.iter().find_map(|path| text_of(at(hit, path)?));
         // Every item needs an id, so a hit without one is named by its position.
         let id: ItemId = id.unwrap_or_else(|| format!("hit{nth}")).into();
-        let item = RagItem::new(id, score, text);
-        let source = self.source.iter().find_map(|path| text_of(at(hit, path)?));
-        Ok(match source {
-            Some(source) => item.with_origin(source),
-            None => item,
-        })
+        let mut item = RagItem::new(id, score, text);
+        item.origin = self.source.iter().find_map(|path| text_of(at(hit, path)?)).map(Into::into);
+        self.add_place(nth, hit, &mut item)?;
+        Ok(item)
+    }
+
+    /// Adds the position, the span and the date of a hit to its document.
+    fn add_place(&self, nth: usize, hit: &Value, item: &mut RagItem) -> Result<(), Error> {
+        let refused = |path: &str, value: &Value, expected: &str| {
+            let place = format!("{}[{nth}]", self.name);
+            Error::input(place, format!("`{path}` is {}; expected {expected}", shape(value)))
+        };
+        let found = |path: &str| at(hit, path).map(one).filter(|value| value.as_str() != Some(""));
+        let whole = |path: &str| -> Result<Option<u64>, Error> {
+            let Some(value) = found(path) else { return Ok(None) };
+            let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+            number.map(Some).ok_or_else(|| refused(path, value, "a whole number of 0 or more"))
+        };
+        for path in &self.position {
+            item.position = item.position.or(whole(path)?);
+        }
+        if let Some((start, end)) = &self.span
+            && let (Some(first), Some(last)) = (whole(start)?, whole(end)?)
+        {
+            if first > last {
+                let value = Value::from(last);
+                return Err(refused(end, &value, &format!("{first} or more, the start")));
+            }
+            item.span = Some(first..last);
+        }
+        for path in &self.date {
+            let Some(value) = found(path) else { continue };
+            let number = || value.as_i64().map(Date).or_else(|| Date::from_number(value.as_f64()?));
+            let date = value.as_str().and_then(Date::from_text).or_else(number);
+            item.date = Some(date.ok_or_else(|| refused(path, value, date::EXPECTED))?.0);
+        }
+        Ok(())
     }
 }
 
@@ -244,6 +327,7 @@ fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     let keys = path.split('.').filter(|key| !key.is_empty());
     let step = |value: &'v Value, key: &str| match value {
         Value::Object(object) if key == "*" && object.len() == 1 => object.values().next(),
+        Value::Array(list) => list.get(key.parse::<usize>().ok()?),
         value => value.get(key),
     };
     keys.into_iter().try_fold(value, step).filter(|found| !found.is_null())

@@ -9,11 +9,10 @@ impl FieldMap {
     #[must_use]
     pub fn qdrant() -> Self {
         Self {
-            name: "qdrant".into(),
             hits: paths(&["result.points", "result", "points", ""]),
             text: paths(&["payload.text", "payload.content", "payload.page_content", "payload.document"]),
             source: paths(&["payload.source"]),
-            ..Self::new()
+            ..Self::for_store("qdrant")
         }
     }
 
@@ -22,11 +21,10 @@ impl FieldMap {
     #[must_use]
     pub fn lancedb() -> Self {
         Self {
-            name: "lancedb".into(),
             score: paths(&["_relevance_score", "_score", "score"]),
             distance: paths(&["_distance"]),
             text: paths(&["text", "content"]),
-            ..Self::new()
+            ..Self::for_store("lancedb")
         }
     }
 
@@ -36,12 +34,11 @@ impl FieldMap {
     #[must_use]
     pub fn tantivy() -> Self {
         Self {
-            name: "tantivy".into(),
             hits: paths(&["hits", ""]),
             id: paths(&["doc.id", "id"]),
             text: paths(&["doc.text", "doc.body", "doc.content"]),
             source: paths(&["doc.source", "doc.path"]),
-            ..Self::new()
+            ..Self::for_store("tantivy")
         }
     }
 
@@ -51,13 +48,12 @@ impl FieldMap {
     #[must_use]
     pub fn langchain() -> Self {
         Self {
-            name: "langchain".into(),
             id: paths(&["kwargs.id", "id", "metadata.id"]),
             text: paths(&["page_content", "pageContent", "kwargs.page_content"]),
             score: paths(&["score", "metadata.score", "metadata.relevance_score", "kwargs.metadata.score"]),
             source: paths(&["metadata.source", "kwargs.metadata.source"]),
             pairs: true,
-            ..Self::new()
+            ..Self::for_store("langchain")
         }
     }
 
@@ -65,12 +61,12 @@ impl FieldMap {
     #[must_use]
     pub fn llamaindex() -> Self {
         Self {
-            name: "llamaindex".into(),
             hits: paths(&["source_nodes", "nodes", ""]),
             id: paths(&["node.id_", "node.node_id", "id_", "id"]),
             text: paths(&["node.text", "node.text_resource.text", "text", "text_resource.text"]),
             source: paths(&["node.metadata.file_path", "node.metadata.file_name", "metadata.file_path"]),
-            ..Self::new()
+            span: Some(("node.start_char_idx".into(), "node.end_char_idx".into())),
+            ..Self::for_store("llamaindex")
         }
     }
 
@@ -80,13 +76,12 @@ impl FieldMap {
     #[must_use]
     pub fn pgvector() -> Self {
         Self {
-            name: "pgvector".into(),
             hits: paths(&["rows", ""]),
             text: paths(&["content", "text", "document", "chunk", "body"]),
             score: paths(&["score", "similarity"]),
             distance: paths(&["distance"]),
             source: paths(&["source", "metadata.source"]),
-            ..Self::new()
+            ..Self::for_store("pgvector")
         }
     }
 
@@ -95,13 +90,12 @@ impl FieldMap {
     #[must_use]
     pub fn elasticsearch() -> Self {
         Self {
-            name: "elasticsearch".into(),
             hits: paths(&["hits.hits", "hits", ""]),
             id: paths(&["_id"]),
             text: paths(&["_source.text", "_source.content", "_source.body", "_source.page_content"]),
             score: paths(&["_score"]),
             source: paths(&["_source.source", "_source.metadata.source"]),
-            ..Self::new()
+            ..Self::for_store("elasticsearch")
         }
     }
 
@@ -113,7 +107,6 @@ impl FieldMap {
         let meta = ["_additional", "metadata"];
         let both = |name: &str| meta.map(|prefix| format!("{prefix}.{name}"));
         Self {
-            name: "weaviate".into(),
             hits: paths(&["data.Get.*", "objects", ""]),
             id: paths(&["_additional.id", "uuid", "id"]),
             text: paths(&[
@@ -127,7 +120,7 @@ impl FieldMap {
             score: [both("score"), both("certainty")].concat(),
             distance: both("distance").into(),
             source: paths(&["source", "properties.source"]),
-            ..Self::new()
+            ..Self::for_store("weaviate")
         }
     }
 
@@ -137,13 +130,12 @@ impl FieldMap {
     #[must_use]
     pub fn milvus() -> Self {
         Self {
-            name: "milvus".into(),
             hits: paths(&["data", ""]),
             id: paths(&["id", "pk", "entity.id"]),
             text: paths(&["text", "content", "entity.text", "entity.content"]),
             score: paths(&["distance", "score"]),
             source: paths(&["source", "entity.source"]),
-            ..Self::new()
+            ..Self::for_store("milvus")
         }
     }
 
@@ -152,14 +144,13 @@ impl FieldMap {
     #[must_use]
     pub fn chroma() -> Self {
         Self {
-            name: "chroma".into(),
             id: paths(&["ids"]),
             text: paths(&["documents"]),
             score: Vec::new(),
             distance: paths(&["distances"]),
             source: paths(&["metadatas.source"]),
             columns: true,
-            ..Self::new()
+            ..Self::for_store("chroma")
         }
     }
 
@@ -169,7 +160,6 @@ impl FieldMap {
     #[must_use]
     pub fn pinecone() -> Self {
         Self {
-            name: "pinecone".into(),
             hits: paths(&["matches", "result.hits", ""]),
             id: paths(&["id", "_id"]),
             text: paths(&[
@@ -182,7 +172,7 @@ impl FieldMap {
             ]),
             score: paths(&["score", "_score"]),
             source: paths(&["metadata.source", "fields.source"]),
-            ..Self::new()
+            ..Self::for_store("pinecone")
         }
     }
 }

@@ -128,3 +128,45 @@ fn unreadable_hits_report_place_and_expected_fields() {
     llamaindex[0]: no numeric score; looked for score, found an object with node, score
     "#);
 }
+
+#[test]
+fn place_and_date_of_a_hit_are_read() {
+    let own = r#"[{"id":"a","text":"t","score":1,"span":[4,9],"position":2,"date":"2026-11-27"},
+        {"id":"b","text":"t","score":1,"span":null,"date":""}]"#;
+    let expected = RagItem::new("a", 1.0, "t").with_span(4..9).with_position(2).with_date(1_795_737_600);
+    assert_eq!(FieldMap::new().read_hits(own).unwrap(), [expected.clone(), RagItem::new("b", 1.0, "t")]);
+    let payload = r#"[{"id":"a","score":1,"payload":{"text":"t","at":{"from":"4","to":[9]},"n":[2],"day":1795737600.5}}]"#;
+    let map = FieldMap::qdrant().with_span("payload.at.from", "payload.at.to").with_position("payload.n");
+    assert_eq!(map.with_date("payload.day").read_hits(payload).unwrap(), [expected]);
+    // Stores may use these names for anything else.
+    let rows = r#"[{"id":"a","content":"t","score":1,"position":"Manager","date":"soon","span":7}]"#;
+    assert_eq!(FieldMap::pgvector().read_hits(rows).unwrap(), [RagItem::new("a", 1.0, "t")]);
+    let node = r#"[{"node":{"id_":"a","text":"t","start_char_idx":4,"end_char_idx":9},"score":1}]"#;
+    assert_eq!(FieldMap::llamaindex().read_hits(node).unwrap()[0].span, Some(4..9));
+    let columns = r#"{"ids":[["a"]],"documents":[["t"]],"distances":[[0.5]],"metadatas":[[{"day":"2026-11-27","n":2}]]}"#;
+    let map = FieldMap::chroma().with_date("metadatas.day").with_position("metadatas.n");
+    let expected = RagItem::new("a", -0.5, "t").with_position(2).with_date(1_795_737_600);
+    assert_eq!(map.read_hits(columns).unwrap(), [expected]);
+}
+
+#[test]
+fn unreadable_place_or_date_is_an_error_with_its_path() {
+    let error = |keys: &str| {
+        let json = format!(r#"[{{"id":"a","text":"t","score":1,{keys}}}]"#);
+        FieldMap::new().with_name("hits.json").read_hits(&json).unwrap_err().to_string()
+    };
+    let shown = [
+        error(r#""date":"last week""#),
+        error(r#""date":{"day":1}"#),
+        error(r#""position":-1"#),
+        error(r#""span":[9,4]"#),
+        error(r#""span":["a",4]"#),
+    ];
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    hits.json[0]: `date` is "last week"; expected seconds since 1970, or a date such as 2026-11-27 or 2026-11-27T10:00:00Z
+    hits.json[0]: `date` is an object with day; expected seconds since 1970, or a date such as 2026-11-27 or 2026-11-27T10:00:00Z
+    hits.json[0]: `position` is -1; expected a whole number of 0 or more
+    hits.json[0]: `span.1` is 4; expected 9 or more, the start
+    hits.json[0]: `span.0` is "a"; expected a whole number of 0 or more
+    "#);
+}

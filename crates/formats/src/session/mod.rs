@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use context_window::{
-    Conversation, ItemId, PlanRequest, RagItem, RequestLimits, Tool, WireFormat,
+    Conversation, ItemId, PlanRequest, RequestLimits, RetrievedItems, Tool, WireFormat,
     plan::{Anchor, RemoteContext},
     text::plain,
 };
@@ -18,6 +18,7 @@ pub(crate) mod unread;
 pub(crate) mod keys;
 pub(crate) mod content;
 pub(crate) mod wire;
+pub(crate) mod passages;
 mod stated;
 pub(crate) mod document;
 pub(crate) mod anthropic;
@@ -77,8 +78,8 @@ pub struct Session {
     pub log: Conversation,
     /// The declared tools.
     pub tools: Vec<Tool>,
-    /// The retrieved documents.
-    pub rag: Vec<RagItem>,
+    /// The retrieved documents, with their ranked lists if there are several.
+    pub rag: RetrievedItems,
     /// The focus hint.
     pub focus: Option<String>,
     /// The state entries: id and text.
@@ -107,7 +108,7 @@ impl Session {
             limits: RequestLimits::default(),
             log,
             tools: Vec::new(),
-            rag: Vec::new(),
+            rag: RetrievedItems::default(),
             focus: None,
             state: Vec::new(),
             remote: Vec::new(),
@@ -185,7 +186,7 @@ impl Session {
         request.state.clone_from(&self.state);
         request.previous.clone_from(&self.previous);
         let request = request.with_remote_context(self.remote.iter().cloned());
-        request.with_tools(&self.tools).with_rag(self.rag.iter().cloned()).with_limits(self.limits)
+        request.with_tools(&self.tools).with_retrieved(self.rag.clone()).with_limits(self.limits)
     }
 }
 

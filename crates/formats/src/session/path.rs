@@ -232,7 +232,8 @@ mod tests {
  "pinned": [{"id": 5, "text": "t", "priority": "high", "ttl": {"limited": 3}}], "": {"a": [1, {"b": null}]},
  "messages": [{"role": "user", "content": [{"type": "text", "text": "hé"}], "id": "m\"0"},
   {"role": "assistant" , "tool_calls": [{"id": "c", "function": {"name": "look", "arguments": "{}"}}], "pinned": true}],
- "rag": [{"id": "d", "text": "t", "score": 0.5}, {"text": "t", "score": -1.5e3, "id": "e" } ],
+ "rag": [{"id": "d", "text": "t", "score": 0.5, "span": [0, 2], "date": "2026-11-27"}, {"text": "t", "score": -1.5e3, "id": "e" } ],
+ "passages": {"words": [{"id": "d", "text": "t", "score": 0.5, "position": 1}], "": []},
  "previous": {"target": {"model": "m", "provider": "p"}, "prompt": [["i", "h", 3]], "lost": [{"id": "i"}]},
  "context_window": {"version": 1, "options": {"rag": {"max_items": 3}}, "tokenizer": "o", "events": [
   {"version": 1, "entry": {"event": {"sent_with": {"question": "q", "documents": [["d", "t"]]}}}},

@@ -1,13 +1,24 @@
 //! Conversion of wire shapes to a [`Session`].
 
 use super::{
-    Session, bounded, chat::LogKeys, compacted, gemini, keys::KeysWithValues, logged::Logged,
-    open_calls::note_on_results, place::Place, reader::Reader, reader::named, stated, tools::tools,
-    unread_keys::UnreadKeys, wire,
+    Session, bounded,
+    chat::LogKeys,
+    compacted, gemini,
+    keys::KeysWithValues,
+    logged::Logged,
+    open_calls::note_on_results,
+    passages::{self, Passages},
+    place::Place,
+    reader::Reader,
+    reader::named,
+    stated,
+    tools::tools,
+    unread_keys::UnreadKeys,
+    wire,
 };
 use crate::{error::Error, format::ReadOptions, scan};
 use context_window::{
-    Conversation, ItemId, Message, Model, RagItem, WireFormat, provider::StatedLimits, text::plain,
+    Conversation, ItemId, Message, Model, RetrievedItems, WireFormat, provider::StatedLimits, text::plain,
 };
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeSet};
@@ -146,11 +157,13 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
             .map_err(|error| place.fault("context_window.events", &error.to_string()))?;
     }
     let (options, tokenizer) = own.unzip();
-    let passages = session.rag.into_iter().chain(session.passages).flatten();
-    let mut rag: Vec<RagItem> = passages.map(wire::Passage::into_item).collect();
+    let passages = session.rag.into_iter().chain(session.passages).map(Passages::into_items);
+    let rag = passages.fold(RetrievedItems::default(), passages::extended);
     // A user message without a reply is about to be sent, so its documents are candidates of this prompt.
     let known: BTreeSet<ItemId> = rag.iter().map(|item| item.id.clone()).collect();
-    rag.extend(reader.retrieved.into_iter().filter(|item| !known.contains(&item.id)));
+    let mut retrieved = reader.retrieved;
+    retrieved.retain(|item| !known.contains(item.id()));
+    let rag = passages::extended(rag, retrieved);
     let holds_nothing = log.messages().iter().all(Message::is_empty) && log.compactions().next().is_none();
     if holds_nothing && log.system().is_empty() && rag.is_empty() {
         return Err(empty_session_error(place, &log, session.role.is_some(), &unread));

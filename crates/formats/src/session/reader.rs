@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{error::Error, scan};
 use context_window::{
-    Conversation, ItemId, Message, Part, PinnedItem, RagItem, Role, ToolCall, Usage, WireFormat,
+    Conversation, ItemId, Message, Part, PinnedItem, RagItem, RetrievedItems, Role, ToolCall, Usage,
+    WireFormat,
     config::DocumentHeader,
     conversation::{Event, ProviderSummary, SentText},
     message::PieceKind,
@@ -43,7 +44,7 @@ pub(crate) struct Reader<'a> {
     /// The number of compactions found, usable or not.
     pub(crate) compactions: usize,
     /// The documents of the message that was read last.
-    pub(crate) retrieved: Vec<RagItem>,
+    pub(crate) retrieved: RetrievedItems,
     /// Notes on content that was not used, each with the reason.
     pub(crate) ignored: Vec<String>,
 }
@@ -61,7 +62,7 @@ impl<'a> Reader<'a> {
             of_anthropic: false,
             read: 0,
             compactions: 0,
-            retrieved: Vec::new(),
+            retrieved: RetrievedItems::default(),
             ignored: Vec::new(),
         }
     }
@@ -169,7 +170,7 @@ impl<'a> Reader<'a> {
                 self.log.restore_ttl(id, ttl, asked)?;
             }
         }
-        self.retrieved = documents.into_iter().map(wire::Passage::into_item).collect();
+        self.retrieved = documents.into_items();
         let sent = |item: &RagItem| {
             SentText::new(item.id.clone(), wording::document(item, DocumentHeader::default()))
         };

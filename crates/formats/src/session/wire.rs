@@ -3,9 +3,10 @@
 use super::{
     content::Content,
     keys::{Key, Watched},
+    passages::Passages,
 };
 use context_window::{
-    ItemId, Priority, RagItem, RequestLimits, Ttl, events::LogEvent, plan::Anchor, plan::RemoteContext,
+    ItemId, Priority, RequestLimits, Ttl, events::LogEvent, plan::Anchor, plan::RemoteContext,
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -54,9 +55,9 @@ pub(crate) struct Session {
     pub(crate) instructions: Option<Box<RawValue>>,
     /// The messages of `ShareGPT`, read if no other key holds messages.
     pub(crate) conversations: Option<Box<RawValue>>,
-    pub(crate) rag: Option<Vec<Passage>>,
+    pub(crate) rag: Option<Passages>,
     /// Another spelling of `rag`.
-    pub(crate) passages: Option<Vec<Passage>>,
+    pub(crate) passages: Option<Passages>,
     pub(crate) query: Option<String>,
     pub(crate) previous: Option<Anchor>,
     /// The data that only this library writes.
@@ -173,25 +174,6 @@ pub(crate) struct Note {
     pub(crate) ttl_asked: Option<bool>,
 }
 
-#[derive(Deserialize)]
-#[serde(expecting = "a document: an object with id, text and score")]
-pub(crate) struct Passage {
-    pub(crate) id: Id,
-    pub(crate) text: String,
-    pub(crate) score: f64,
-    pub(crate) source: Option<String>,
-    pub(crate) ttl: Option<Ttl>,
-}
-
-impl Passage {
-    pub(crate) fn into_item(self) -> RagItem {
-        let mut item = RagItem::new(self.id.into_text(), self.score, self.text);
-        item.origin = self.source.map(Into::into);
-        item.ttl = self.ttl;
-        item
-    }
-}
-
 /// Tool definitions: a list, or a string that contains one as JSON, as in `ShareGPT` files.
 pub(crate) struct Tools(pub(crate) Vec<Box<RawValue>>);
 
@@ -282,7 +264,7 @@ pub(crate) struct Message {
     pub(crate) ttl: Option<Ttl>,
     pub(crate) ttl_asked: Option<bool>,
     /// The documents that were sent with a user message.
-    pub(crate) documents: Option<Vec<Passage>>,
+    pub(crate) documents: Option<Passages>,
     /// The keys of the message in their order, with the values of unread ones.
     #[serde(skip)]
     pub(crate) keys: Vec<Key>,

@@ -6,7 +6,7 @@ use context_window::{
     Config, ContextWindowManager, ItemId, PlanRequest, RagItem, RequestLimits, Tool, Ttl, plan::Anchor,
     provider::wording, render::definition_as_written,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{
     Map, Value, json,
     value::{RawValue, to_raw_value},
@@ -37,8 +37,8 @@ struct Written<'a> {
     tools: Vec<Box<RawValue>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     state: Vec<super::wire::StateText>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    rag: Vec<Document>,
+    #[serde(skip_serializing_if = "Documents::is_empty")]
+    rag: Documents,
     #[serde(skip_serializing_if = "Option::is_none")]
     previous: Option<&'a Anchor>,
     context_window: Own,
@@ -53,6 +53,37 @@ struct Document {
     source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl: Option<Ttl>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    date: Option<i64>,
+}
+
+/// The documents of a request: an array, or an object with an array for each list.
+enum Documents {
+    Unnamed(Vec<Document>),
+    Lists(Vec<(String, Vec<Document>)>),
+}
+
+impl Documents {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Unnamed(list) => list.is_empty(),
+            Self::Lists(lists) => lists.is_empty(),
+        }
+    }
+}
+
+impl Serialize for Documents {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unnamed(list) => list.serialize(serializer),
+            // The order of the lists breaks ties, so it is kept.
+            Self::Lists(lists) => serializer.collect_map(lists.iter().map(|(name, list)| (name, list))),
+        }
+    }
 }
 
 /// Writes a request as the JSON of a session file: model, limits, options that differ from their defaults,
@@ -61,7 +92,8 @@ struct Document {
 /// `plan-inspect FILE` then computes a plan with the same fingerprint, for a registered model and a tokenizer
 /// with a name. With [`SessionTexts::Redacted`] the file contains no text of the conversation, its documents,
 /// state or focus, and the same items are included with the same tokens. A tool result that is cleared or
-/// clipped may have another token count, because clipping counts bytes.
+/// clipped may have another token count, because clipping counts bytes. Documents that repeat other texts or
+/// overlap (rules S9, S14) no longer do.
 ///
 /// A session file does not contain the request's own token calibration or
 /// [`PlanRequest::with_excluded_counts`].
@@ -91,7 +123,16 @@ pub fn session_json(
             },
             source: item.origin.as_deref().map(str::to_owned),
             ttl: item.ttl,
+            span: item.span.as_ref().map(|span| [span.start, span.end]),
+            position: item.position,
+            date: item.date,
         })
+    };
+    let documents = |items: &[RagItem]| items.iter().map(document).collect::<Result<Vec<_>, Error>>();
+    let lists = |(name, list): (&str, Vec<RagItem>)| Ok((name.to_owned(), documents(&list)?));
+    let rag = match request.rag.list_names().next() {
+        Some(_) => Documents::Lists(request.rag.lists().map(lists).collect::<Result<_, Error>>()?),
+        None => Documents::Unnamed(documents(&request.rag)?),
     };
     let events = request.log.events();
     let events = match &redactor {
@@ -112,7 +153,7 @@ pub fn session_json(
         focus: request.focus.as_deref().map(focus).transpose()?,
         tools: request.tools.iter().filter_map(tool).collect(),
         state: request.state.iter().map(state).collect::<Result<_, _>>()?,
-        rag: request.rag.iter().map(document).collect::<Result<_, _>>()?,
+        rag,
         previous: request.previous.as_ref(),
         context_window: Own {
             version: VERSION,

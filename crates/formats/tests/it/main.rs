@@ -14,6 +14,7 @@ use context_window_testing as support;
 
 mod border;
 mod dialects;
+mod documents;
 mod foreign;
 mod law;
 mod long_values;

@@ -9,7 +9,7 @@ use crate::{
 };
 use anyhow::Result;
 use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Model, PlanRequest,
+    ContextPlan, ContextWindowManager, Conversation, Model, PlanRequest, RetrievedItems,
     analysis::{Diff, Step},
     plan::{Anchor, Kind},
     usage::CostTerms,
@@ -238,7 +238,7 @@ fn with_request<T>(
 fn as_of(session: &Session, messages: usize) -> Session {
     let mut past = session.clone();
     past.log = session.log.as_of(messages);
-    (past.rag, past.focus, past.state) = (Vec::new(), None, Vec::new());
+    (past.rag, past.focus, past.state) = (RetrievedItems::default(), None, Vec::new());
     past
 }
 
