@@ -155,8 +155,8 @@ pub enum DocumentOrder {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ListOptions {
-    /// The weight of the list's ranks, 1 to 1000 (default: 1).
-    pub weight: u16,
+    /// The weight of the list's ranks, 1 to 100 (default: 1).
+    pub weight: u8,
     /// Maximum number of documents that this list ranks best.
     pub max_items: Option<u64>,
     /// Maximum tokens of the documents that this list ranks best.

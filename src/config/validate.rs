@@ -94,9 +94,9 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
         );
     }
     for (name, list) in &options.lists {
-        if !(1..=1000).contains(&list.weight) {
+        if !(1..=100).contains(&list.weight) {
             let found = format!("{} for the list {name}", list.weight);
-            return fault(&["rag.lists"], found, "a weight of 1 to 1000 (rule S8)");
+            return fault(&["rag.lists"], found, "a weight of 1 to 100 (rule S8)");
         }
         if list.max_items == Some(0) || list.max_tokens == Some(0) {
             let found = format!("0 for the list {name}");

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// The words of a text in lower case. A character of a script without spaces is a word of its own.
+/// The words of a text in lower case. A character of a script without spaces is a word of its own, and so is
+/// a symbol such as `=` or `€`.
 ///
 /// Case, spaces and punctuation do not matter: two texts that differ in nothing else have the same words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +16,9 @@ pub struct Words {
     numbers: Vec<u32>,
 }
 
+/// Symbols whose change changes the meaning of a text.
+const SYMBOLS: &str = "<>=+%&^~$€£¥×÷±≤≥≠";
+
 /// The number of neighbouring words in a run.
 const RUN: usize = 5;
 
@@ -24,8 +28,16 @@ impl Words {
     pub fn new(text: &str) -> Self {
         let mut words = Self { joined: String::with_capacity(text.len()), ..Self::default() };
         let mut is_number = false;
-        for c in text.chars() {
-            let is_alone = is_spaceless(c);
+        let mut letters = text.chars().peekable();
+        let mut before = ' ';
+        while let Some(c) = letters.next() {
+            let follows = std::mem::replace(&mut before, c);
+            // A sign before a number is part of it: -5 and 5 are different numbers.
+            if c == '-' && !follows.is_alphanumeric() && letters.peek().is_some_and(char::is_ascii_digit) {
+                words.joined.push(c);
+                continue;
+            }
+            let is_alone = is_spaceless(c) || SYMBOLS.contains(c);
             if !c.is_alphanumeric() || is_alone {
                 words.end_word(is_number);
                 is_number = false;
@@ -122,6 +134,8 @@ mod tests {
         assert_eq!(words.runs(), 5);
         assert_eq!(words.run(4), "7b\ncosts\n3\n50\neur\n");
         assert_eq!(Words::new("..."), Words::new(""));
+        assert_ne!(Words::new("if a < b"), Words::new("if a > b"));
+        assert_eq!(Words::new("-5 to b7-8").iter().collect::<Vec<_>>(), ["-5", "to", "b7", "8"]);
         assert_eq!(Words::new("one two three four").runs(), 0);
     }
 

@@ -106,7 +106,7 @@ fn each_layer_holds_over_the_one_before() {
         .load()
         .unwrap();
     let (config, origin) = (&loaded.config, |key| loaded.origin(key));
-    assert_eq!(config.sections.rag.share, 600);
+    assert_eq!(config.sections.rag.share, 900);
     assert_eq!(origin("sections.rag.share"), "preset rag:10");
     assert_eq!(config.rag.min_score, Some(0.25));
     assert_eq!(origin("rag.min_score"), "mine.toml:4");
@@ -292,7 +292,7 @@ const OTHER_VALUES: [(&str, &str); 32] = [
 ];
 
 /// Values of other keys that have to be set too, so that the options stay valid or the key has an effect.
-const WITH: [(&str, &str, &str); 9] = [
+const WITH: [(&str, &str, &str); 10] = [
     ("compaction.strict", "compaction.messages", "16"),
     ("compaction.on_drop", "compaction.percent", "0"),
     ("compaction.target", "compaction.retain.capacity", "100"),
@@ -300,6 +300,7 @@ const WITH: [(&str, &str, &str); 9] = [
     ("sections.conversation.share", "sections.rag.share", "400"),
     ("sections.rag.share", "sections.conversation.share", "650"),
     ("rag.question_limit", "rag.placement", "\"with_question\""),
+    ("rag.order", "rag.near_duplicates", "0"),
     ("conversation.keep_results", "conversation.tool_results", "\"clear\""),
     ("conversation.clear_at_least", "conversation.tool_results", "\"clear\""),
 ];

@@ -2,8 +2,8 @@
 //! plan (rules N2, H4, and the delimiters of docs/rules.md).
 
 use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, TokenCounter,
-    Tool, ToolCall, WireFormat, render,
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
+    TokenCounter, Tool, ToolCall, WireFormat, render,
 };
 use serde_json::Value;
 
@@ -29,7 +29,10 @@ fn plan(model: Model, hostile: &str) -> ContextPlan {
 }
 
 fn plan_with(model: Model, counter: TokenCounter, hostile: &str) -> ContextPlan {
-    let manager = ContextWindowManager::new(model, counter, Default::default()).unwrap();
+    let mut config = Config::default();
+    // The conversation has the same text, and both are to be in the prompt.
+    config.rag.repeats = 0;
+    let manager = ContextWindowManager::new(model, counter, config).unwrap();
     let log = Conversation::from([
         Message::system("Answer from the documents."),
         Message::user(format!("What is in the file? {hostile}")),

@@ -9,8 +9,12 @@ use context_window::{
 /// Twenty words, without a number.
 const REFUNDS: &str = "Refunds take five working days after the parcel arrives at our warehouse near the harbour, and we write to you then.";
 
+/// Returns a manager with these options; what they do not set is off.
 fn manager(rag: &str) -> ContextWindowManager {
-    let config = Config::from_toml(&format!("[rag]\n{rag}"), "test").unwrap();
+    let mut config = Config::from_toml(&format!("[rag]\n{rag}"), "test").unwrap();
+    config.rag.near_duplicates *= u8::from(rag.contains("near_duplicates"));
+    config.rag.repeats *= u8::from(rag.contains("repeats"));
+    config.rag.join_chunks &= rag.contains("join_chunks");
     ContextWindowManager::new(Model::custom("m"), TokenCounter::bytes(), config).unwrap()
 }
 

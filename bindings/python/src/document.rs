@@ -1,11 +1,14 @@
 //! Retrieved documents.
 
 use crate::{argument::type_name, error::input, number::Number};
-use context_window::{RagItem, Ttl};
+use context_window::{RagItem, RetrievedItems, Ttl};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict, types::PyTuple};
 
 /// A retrieved document with its id, score (higher is better), text and source. `ttl` is the number of turns
 /// for which it may be included again, or None for no limit.
+///
+/// `position` is the number of a chunk in its source, `span` its place there as (start, end), `date` the date
+/// in seconds since 1970.
 #[pyclass(frozen, get_all, eq, from_py_object, module = "context_window")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Document {
@@ -19,15 +22,33 @@ pub(crate) struct Document {
     source: Option<String>,
     /// The number of turns for which the document may be included again, or None for no limit.
     ttl: Option<u32>,
+    /// The number of the chunk in its source, or None.
+    position: Option<u64>,
+    /// The place of the text in its source as (start, end), or None.
+    span: Option<(u64, u64)>,
+    /// The date in seconds since 1970, or None.
+    date: Option<i64>,
 }
 
 #[pymethods]
 impl Document {
     /// Creates a document.
     #[new]
-    #[pyo3(signature = (id, score, text, source=None, ttl=None))]
-    fn new(id: String, score: f64, text: String, source: Option<String>, ttl: Option<Number<u32>>) -> Self {
-        Self { id, score, text, source, ttl: ttl.map(|ttl| ttl.0) }
+    #[pyo3(signature = (id, score, text, source=None, ttl=None, position=None, span=None, date=None))]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    fn new(
+        id: String,
+        score: f64,
+        text: String,
+        source: Option<String>,
+        ttl: Option<Number<u32>>,
+        position: Option<Number<u64>>,
+        span: Option<(Number<u64>, Number<u64>)>,
+        date: Option<i64>,
+    ) -> Self {
+        let position = position.map(|position| position.0);
+        let span = span.map(|(start, end)| (start.0, end.0));
+        Self { id, score, text, source, ttl: ttl.map(|ttl| ttl.0), position, span, date }
     }
 
     fn __repr__(&self) -> String {
@@ -35,10 +56,36 @@ impl Document {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let place = (self.position, self.span, self.date);
         let arguments =
-            (&self.id, self.score, &self.text, self.source.as_deref(), self.ttl).into_pyobject(py)?;
+            (&self.id, self.score, &self.text, self.source.as_deref(), self.ttl, place.0, place.1, place.2)
+                .into_pyobject(py)?;
         Ok((py.get_type::<Self>().into_any(), arguments))
     }
+}
+
+/// Converts the documents of a request: a list, or a dict of lists by name.
+pub(crate) fn items(given: &Bound<'_, PyAny>) -> PyResult<RetrievedItems> {
+    let list = |list: &Bound<'_, PyAny>| -> PyResult<Vec<RagItem>> {
+        list.try_iter()?.enumerate().map(|(at, given)| item(at, &given?)).collect()
+    };
+    let Ok(lists) = given.cast::<PyDict>() else { return Ok(list(given)?.into()) };
+    let mut documents = RetrievedItems::default();
+    for (name, items) in lists.iter() {
+        let name: String = name
+            .extract()
+            .map_err(|_| input("documents: expected names of lists as the keys of the dict"))?;
+        let items = list(&items).map_err(|error| {
+            let detail = error.value(given.py()).to_string();
+            if error.is_instance_of::<PyTypeError>(given.py()) {
+                input(format!("{name}: {detail}"))
+            } else {
+                error
+            }
+        })?;
+        documents = documents.with_list(name, items);
+    }
+    Ok(documents)
 }
 
 /// Converts a document of a request: a [`Document`], a dict of its fields, or a tuple of id, score and text.
@@ -47,7 +94,7 @@ pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
     let document = if let Ok(document) = given.cast::<Document>() {
         document.get().clone()
     } else if let Ok((id, score, text)) = given.extract::<(String, f64, String)>() {
-        Document { id, score, text, source: None, ttl: None }
+        Document { id, score, text, source: None, ttl: None, position: None, span: None, date: None }
     // Only type errors need the index added: other errors come from Python itself and stay as they are.
     } else if let Ok(dict) = given.cast::<PyDict>() {
         let placed = |error: PyErr| input(format!("documents[{at}]: {}", error.value(given.py())));
@@ -58,10 +105,19 @@ pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
         let detail = "expected a Document, a dict with id, score and text, or a tuple (id, score, text)";
         return Err(input(format!("documents[{at}]: {detail}; found {}", types(given))));
     };
-    let Document { id, score, text, source, ttl } = document;
+    let Document { id, score, text, source, ttl, position, span, date } = document;
     let mut item = RagItem::new(id, score, text);
     if let Some(source) = source {
         item = item.with_origin(source);
+    }
+    if let Some(position) = position {
+        item = item.with_position(position);
+    }
+    if let Some((start, end)) = span {
+        item = item.with_span(start..end);
+    }
+    if let Some(date) = date {
+        item = item.with_date(date);
     }
     Ok(match ttl {
         Some(turns) => item.with_ttl(Ttl::turns(turns)),
@@ -87,11 +143,18 @@ fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {
     };
     let source = get("source")?.map(|source| source.extract().map_err(typed("source", "a string")));
     let ttl = get("ttl")?.map(|ttl| ttl.extract().map_err(typed("ttl", "a number of turns")));
+    let position =
+        get("position")?.map(|at| at.extract().map_err(typed("position", "a number of 0 or more")));
+    let span = get("span")?.map(|span| span.extract().map_err(typed("span", "a pair of numbers")));
+    let date = get("date")?.map(|date| date.extract().map_err(typed("date", "seconds since 1970")));
     Ok(Document {
         id: needed("id")?.extract().map_err(typed("id", "a string"))?,
         score: needed("score")?.extract().map_err(typed("score", "a number"))?,
         text: needed("text")?.extract().map_err(typed("text", "a string"))?,
         source: source.transpose()?.flatten(),
         ttl: ttl.transpose()?.flatten(),
+        position: position.transpose()?.flatten(),
+        span: span.transpose()?.flatten(),
+        date: date.transpose()?.flatten(),
     })
 }

@@ -10,7 +10,7 @@ use context_window_report as report;
 use core::{ItemKind, Message, Part};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// A name that is the same in every plan.
 type Name = Cow<'static, str>;
@@ -39,6 +39,12 @@ pub(crate) struct IncludedItem {
     token_estimate: u64,
     /// The certainty of the count: `exact`, an `estimate` or a bound.
     certainty: Name,
+    /// The ranks of a document in the lists of the request, if there are several.
+    #[serde(default)]
+    ranks: BTreeMap<String, u64>,
+    /// The id of the chunk before, if a document continues its text, or None.
+    #[serde(default)]
+    continues: Option<String>,
     /// The hash of the item's content.
     hash: String,
 }
@@ -67,6 +73,9 @@ pub(crate) struct ExcludedItem {
     token_estimate: u64,
     /// The certainty of the count: `exact`, an `estimate` or a bound.
     certainty: Name,
+    /// The ranks of a document in the lists of the request, if there are several.
+    #[serde(default)]
+    ranks: BTreeMap<String, u64>,
 }
 
 /// A message of the prompt, before the provider's format joins messages. It contains one item, or several
@@ -92,6 +101,11 @@ pub(crate) struct ItemMessage {
     changed: Vec<Name>,
 }
 
+/// Returns ranks by the names of their lists.
+fn ranks(ranks: &[core::ListRank]) -> BTreeMap<String, u64> {
+    ranks.iter().map(|rank| (rank.list.to_string(), rank.rank)).collect()
+}
+
 impl IncludedItem {
     pub(crate) const PICKLED: &str = "IncludedItem";
 
@@ -107,6 +121,8 @@ impl IncludedItem {
             ttl: item.ttl.and_then(turns),
             token_estimate: item.token_estimate.tokens,
             certainty: item.token_estimate.certainty.name().into(),
+            ranks: ranks(&item.ranks),
+            continues: item.continues.as_ref().map(ToString::to_string),
             hash: item.hash(),
         }
     }
@@ -127,6 +143,7 @@ impl ExcludedItem {
             why: item.reason.to_string(),
             token_estimate: item.token_estimate.tokens,
             certainty: item.token_estimate.certainty.name().into(),
+            ranks: ranks(&item.ranks),
         }
     }
 }

@@ -91,7 +91,8 @@ impl Manager {
     ///
     /// Keyword arguments:
     ///
-    /// - `documents`: `Document` objects, dicts, or tuples of id, score and text.
+    /// - `documents`: `Document` objects, dicts, or tuples of id, score and text; or a dict of such lists by
+    ///   the names of their retrievers, whose ranks are then fused.
     /// - `tools`: dicts in any provider's format.
     /// - `focus`: a string.
     /// - `state`: a dict of strings by id.

@@ -57,11 +57,7 @@ impl Asked {
             };
             let text = || argument::string(&value, &name);
             match name.as_str() {
-                "documents" => {
-                    let documents = value.try_iter()?.enumerate();
-                    asked.documents =
-                        documents.map(|(at, given)| document::item(at, &given?)).collect::<PyResult<_>>()?;
-                }
+                "documents" => asked.documents = document::items(&value)?,
                 "tools" => asked.tools = tools(&value)?,
                 "focus" => asked.focus = Some(text()?),
                 "state" => {

@@ -535,3 +535,34 @@ def documented() -> list[Any]:
     """Returns the module's classes and functions, and the members of the classes."""
     classes = [getattr(cw, name) for name in cw.__all__]
     return [*classes, *(value for one in classes if isinstance(one, type) for value in vars(one).values())]
+
+
+def test_ranked_lists_are_fused_and_rows_have_their_ranks() -> None:
+    manager = cw.Manager("gpt-4o")
+    log = cw.Conversation([{"role": "user", "content": "How long do refunds take?"}])
+    words = [("refunds", 31.0, "Refunds take 5 days."), ("hours", 30.0, "We open at 9.")]
+    meaning = [
+        cw.Document("hours", 0.9, "We open at 9.", date=1_700_000_000),
+        {"id": "post", "score": 0.8, "text": "Postage is 4 crowns.", "position": 3, "span": (10, 30)},
+    ]
+    plan = manager.plan(log, documents={"words": words, "meaning": meaning})
+    rows = {row.id: row for row in plan.included if row.kind == "document"}
+    assert list(rows) == ["hours", "refunds", "post"]
+    assert rows["hours"].ranks == {"words": 2, "meaning": 1}
+    assert rows["refunds"].ranks == {"words": 1}
+    assert rows["post"].continues is None
+    with pytest.raises(cw.InputError, match=r"meaning: documents\[0\]: has no `id`"):
+        manager.plan(log, documents={"meaning": [{"score": 1.0, "text": "No id."}]})
+
+
+def test_overlapping_chunks_are_one_text() -> None:
+    manager = cw.Manager("gpt-4o")
+    log = cw.Conversation([{"role": "user", "content": "How long do refunds take?"}])
+    text = "Refunds take five working days after the parcel has arrived at our warehouse near the old harbour gate."
+    first = cw.Document("guide#1", 0.9, text[:70], source="guide.md", position=1)
+    second = cw.Document("guide#2", 0.8, text[30:], source="guide.md", position=2)
+    plan = manager.plan(log, documents=[first, second])
+    rows = [row for row in plan.included if row.kind == "document"]
+    assert [row.continues for row in rows] == [None, "guide#1"]
+    assert text in json.dumps(plan.messages())
+    assert pickle.loads(pickle.dumps(second)) == second

@@ -5,8 +5,8 @@ use text_splitter::{ChunkConfig, MarkdownSplitter, TextSplitter};
 /// Size of a chunk in characters: paragraphs are joined up to the first number, and no chunk is longer than
 /// the second.
 const CHARACTERS: std::ops::Range<usize> = 600..1_200;
-/// Maximum characters of a chunk that the next one repeats, so that a sentence at a cut is found with both. The
-/// planner sends overlapping chunks as one text.
+/// Maximum characters of a chunk that the next one repeats, so that a sentence at a cut is found with both.
+/// The planner sends overlapping chunks as one text.
 const OVERLAP: usize = 150;
 /// Bytes of text that are split at once.
 const PIECE: usize = 32 << 10;

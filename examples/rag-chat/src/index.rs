@@ -147,9 +147,9 @@ impl Index {
         Ok(done)
     }
 
-    /// Returns the best chunks for a question as two lists, each of at most `most`: by their texts, and by the
-    /// headings above them. The planner fuses the lists. Words of the previous question have less weight and
-    /// help with follow-up questions.
+    /// Returns the best chunks for a question as two lists, each of at most `most`: by their texts, and by
+    /// the headings above them. The planner fuses the lists. Words of the previous question have less weight
+    /// and help with follow-up questions.
     pub fn search(&self, question: &str, before: &str, most: usize) -> Result<RetrievedItems> {
         let by = |name| self.search_field(name, question, before, most);
         Ok(RetrievedItems::default().with_list("text", by("text")?).with_list("heading", by("heading")?))

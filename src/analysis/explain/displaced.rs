@@ -12,7 +12,9 @@ use crate::{
 /// [`super::Explanation::displaced_by`]. `tokens` is the token count of the row.
 pub(super) fn displaced_by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
     let room = match &row.reason {
-        ExcludedReason::Duplicate { of } => return vec![of.clone()],
+        ExcludedReason::Duplicate { of }
+        | ExcludedReason::NearDuplicate { of, .. }
+        | ExcludedReason::Repeats { of, .. } => return vec![of.clone()],
         ExcludedReason::Budget { limited_by: LimitedBy::Overflow, .. } => {
             return plan.overflow.iter().flat_map(|overflow| overflow.conflict.iter().cloned()).collect();
         }

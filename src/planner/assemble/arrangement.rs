@@ -25,6 +25,7 @@ pub(super) fn in_prompt_order(
     let index = candidates.index();
     let mut seen = BTreeSet::new();
     let (mut sent, mut new) = (Vec::new(), Vec::new());
+    // By rank, so that a joined text comes at the place of its best chunk.
     for rank in taken.paid().keys() {
         if seen.contains(rank) {
             continue;

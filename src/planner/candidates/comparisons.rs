@@ -77,6 +77,7 @@ impl<K: Copy> Known<K> {
         for (key, words) in self.waiting.split_off(&words.len()).into_values().flatten() {
             self.texts.insert(key, words);
         }
+        // Compared again only if texts were added since: with many budgets most calls find an answer here.
         let known = self.texts.len();
         let (compared, found) = self.found.entry(rank).or_default();
         if *compared < known {

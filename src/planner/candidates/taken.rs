@@ -99,6 +99,7 @@ impl TakenDocuments {
     /// overlap with the chunk before it in bytes.
     pub(crate) fn joined_with(&self, rank: Rank) -> Vec<(Rank, u32)> {
         let mut first = rank;
+        // Ends, because neighbours are never linked to a circle.
         while let Some((before, _)) = self.follows.get(&first) {
             first = *before;
         }
@@ -168,6 +169,7 @@ impl TakenDocuments {
         if costs.is_sticky(rank) {
             return self.sent_neighbours(rank, costs);
         }
+        // Both sides are looked up at once, because a chunk may close the gap between two others.
         let (before, after) = costs.neighbours(rank, &self.paid);
         // A text that was sent is never joined to again (S5, S10).
         let new = |(other, _): &(Rank, u32)| !costs.is_sticky(*other);

@@ -232,6 +232,7 @@ impl<W: Walker> Selector<'_, W> {
             return;
         }
         self.costs.prepare_sources(chosen.included.ids());
+        // First all that repeat something, because chunks of one text leave together or not at all.
         let mut leaving: BTreeMap<Rank, ExcludedReason> = BTreeMap::new();
         for rank in chosen.documents.taken.paid().keys() {
             leaving.extend(self.repeated(*rank, chosen).map(|reason| (*rank, reason)));

@@ -27,6 +27,7 @@ class SupportsToDict(Protocol):
 MessageInput: TypeAlias = Mapping[str, object] | SupportsModelDump | SupportsToDict
 MessagesInput: TypeAlias = MessageInput | Sequence[MessageInput]
 ToolInput: TypeAlias = Mapping[str, object]
+Documents: TypeAlias = Iterable[Document | Mapping[str, object] | tuple[str, float, str]]
 ConfigInput: TypeAlias = Mapping[str, object] | str | PathLike[str]
 
 # A record batch of pyarrow. The result is one, too.
@@ -43,7 +44,7 @@ WireFormat: TypeAlias = Literal["openai", "openai_responses", "anthropic", "gemi
 Priority: TypeAlias = Literal["low", "normal", "high"]
 
 class Request(TypedDict, total=False):
-    documents: Iterable[Document | Mapping[str, object] | tuple[str, float, str]] | None
+    documents: Documents | Mapping[str, Documents] | None
     tools: Sequence[ToolInput] | None
     focus: str | None
     state: Mapping[str, str] | None
@@ -220,7 +221,17 @@ class NotLoadedError(ContextWindowError): ...
 
 @final
 class Document:
-    def __init__(self, id: str, score: float, text: str, source: str | None = None, ttl: int | None = None) -> None: ...
+    def __init__(
+        self,
+        id: str,
+        score: float,
+        text: str,
+        source: str | None = None,
+        ttl: int | None = None,
+        position: int | None = None,
+        span: tuple[int, int] | None = None,
+        date: int | None = None,
+    ) -> None: ...
     @property
     def id(self) -> str: ...
     @property
@@ -231,6 +242,12 @@ class Document:
     def source(self) -> str | None: ...
     @property
     def ttl(self) -> int | None: ...
+    @property
+    def position(self) -> int | None: ...
+    @property
+    def span(self) -> tuple[int, int] | None: ...
+    @property
+    def date(self) -> int | None: ...
 
 @final
 class Committed:
@@ -298,6 +315,10 @@ class IncludedItem:
     @property
     def certainty(self) -> str: ...
     @property
+    def ranks(self) -> dict[str, int]: ...
+    @property
+    def continues(self) -> str | None: ...
+    @property
     def hash(self) -> str: ...
 
 @final
@@ -322,6 +343,8 @@ class ExcludedItem:
     def token_estimate(self) -> int: ...
     @property
     def certainty(self) -> str: ...
+    @property
+    def ranks(self) -> dict[str, int]: ...
 
 @final
 class ItemMessage:

@@ -92,8 +92,8 @@ impl Serialize for Documents {
 /// `plan-inspect FILE` then computes a plan with the same fingerprint, for a registered model and a tokenizer
 /// with a name. With [`SessionTexts::Redacted`] the file contains no text of the conversation, its documents,
 /// state or focus, and the same items are included with the same tokens. A tool result that is cleared or
-/// clipped may have another token count, because clipping counts bytes. Documents that repeat other texts or
-/// overlap (rules S9, S14) no longer do.
+/// clipped may have another token count, because clipping counts bytes. The comparisons of texts (rules S9,
+/// S14) are turned off, so documents that repeat other texts are included again.
 ///
 /// A session file does not contain the request's own token calibration or
 /// [`PlanRequest::with_excluded_counts`].
@@ -147,6 +147,11 @@ pub fn session_json(
         };
         Ok(super::wire::StateText { id: id.clone(), text })
     };
+    let mut config = manager.config().clone();
+    if redactor.is_some() {
+        // Meaningless texts must not be compared: short ones may have the same words by chance.
+        (config.rag.near_duplicates, config.rag.repeats, config.rag.join_chunks) = (0, 0, false);
+    }
     let written = Written {
         model: manager.model_name(),
         limits: request.limits,
@@ -157,7 +162,7 @@ pub fn session_json(
         previous: request.previous.as_ref(),
         context_window: Own {
             version: VERSION,
-            options: options(manager.config()),
+            options: options(&config),
             tokenizer: manager.counter().name().into(),
             events,
             remote: request.remote_context().to_vec(),

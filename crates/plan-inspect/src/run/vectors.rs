@@ -203,7 +203,9 @@ fn outcome(plan: &ContextPlan) -> Value {
             let detail = match &row.reason {
                 ExcludedReason::Budget { limited_by, .. } => limited_by.name(),
                 ExcludedReason::Policy(rule) => rule.name(),
-                ExcludedReason::Duplicate { of } => of.as_str(),
+                ExcludedReason::Duplicate { of }
+                | ExcludedReason::NearDuplicate { of, .. }
+                | ExcludedReason::Repeats { of, .. } => of.as_str(),
                 _ => "",
             };
             json!([row.id, last, row.count, row.section.name(), row.reason.name(), detail])

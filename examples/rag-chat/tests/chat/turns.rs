@@ -118,8 +118,8 @@ fn plan_equals_the_plan_of_the_stored_conversation() {
         context_window::ContextWindowManager::configured(choice.model, config).unwrap()
     };
     let log = stored(&place, "chat");
-    let documents = run.chat.documents.iter().cloned();
-    let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents)).unwrap();
+    let documents = run.chat.documents.clone();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_retrieved(documents)).unwrap();
     assert_eq!(plan.fingerprint(), run.chat.plan.fingerprint());
 }
 
