@@ -1,13 +1,13 @@
 //! The conversion of a session and flags to a manager and a request.
 
 use crate::{
-    args::{self, Documents, FormatName, Terms},
+    args::{self, FormatName, Hits, RagFile, Terms},
     input, stderr,
 };
 use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
     ContextWindowManager, Conversation, ErrorKind, Model, Part, PlanRequest, RagItem, RequestLimits,
-    WireFormat, plan::Anchor, text::plain,
+    RetrievedItems, WireFormat, plan::Anchor, text::plain,
 };
 use context_window_formats::Session;
 use context_window_report as report;
@@ -30,8 +30,8 @@ impl Prepared {
         if let Some(path) = &args.previous {
             session.previous = Some(previous(path)?);
         }
-        if let Some(path) = &args.documents.rag {
-            session.rag = documents(path, &args.documents)?.into();
+        if !args.documents.rag.is_empty() {
+            session.rag = documents(&args.documents.rag, &args.documents.hits)?;
         }
         Self::new(session, &args.terms, args.terms.target.model.as_deref())
     }
@@ -119,8 +119,29 @@ pub(crate) fn report_ignored(session: &Session) {
     session.ignored().iter().for_each(|what| stderr::note(what));
 }
 
-/// Reads the documents of a retriever's answer.
-fn documents(path: &Path, how: &Documents) -> Result<Vec<RagItem>> {
+/// Reads the documents of the answers of retrievers. Several answers, and one with a name, are ranked lists.
+///
+/// # Errors
+///
+/// Returns an error for an answer that cannot be read, and for two lists of the same name.
+pub(crate) fn documents(files: &[RagFile], how: &Hits) -> Result<RetrievedItems> {
+    if let [RagFile { name: None, path }] = files {
+        return Ok(hits(path, how)?.into());
+    }
+    let mut items = RetrievedItems::default();
+    for file in files {
+        let name = file.list_name();
+        if items.list_names().any(|known| known == name) {
+            let (name, path) = (plain::short(&name), file.path.display());
+            bail!("two lists have the name `{name}`; expected another name for one of them: NAME={path}");
+        }
+        items = items.with_list(name, hits(&file.path, how)?);
+    }
+    Ok(items)
+}
+
+/// Reads the documents of one retriever's answer.
+fn hits(path: &Path, how: &Hits) -> Result<Vec<RagItem>> {
     let (name, text) = input::text(path)?;
     let fields = how.rag_from.fields();
     let fields = if how.rag_distances { fields.with_distances() } else { fields };

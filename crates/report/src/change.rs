@@ -78,6 +78,8 @@ fn state(state: ItemState) -> String {
         ItemState::Excluded(ExcludedCode::Budget) => "dropped: budget".into(),
         ItemState::Excluded(ExcludedCode::TtlExpired) => "expired".into(),
         ItemState::Excluded(ExcludedCode::Duplicate) => "duplicate".into(),
+        ItemState::Excluded(ExcludedCode::NearDuplicate) => "near duplicate".into(),
+        ItemState::Excluded(ExcludedCode::Repeats) => "repeats another text".into(),
         ItemState::Excluded(ExcludedCode::Policy) => "skipped: policy".into(),
         ItemState::Excluded(ExcludedCode::Archived) => "archived".into(),
         other => other.to_string(),

@@ -2,8 +2,8 @@
 
 use super::{columns, grouped, percent::percent, printable};
 use context_window::{
-    ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemId, ItemKind, PlannedItem, Priority, Role,
-    Section, Source, TokenCount, Ttl,
+    ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemId, ItemKind, ListRank, PlannedItem,
+    Priority, Role, Section, Source, TokenCount, Ttl,
     analysis::Prefix,
     plan::{Decision, LimitedBy, PolicyRule, PrefixCause},
     tokens::Certainty,
@@ -35,9 +35,22 @@ pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {
 #[doc(hidden)]
 pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
     match row {
-        Decision::Included(item) => included_reason(plan, item),
-        Decision::Excluded(item) => excluded_reason(item),
+        Decision::Included(item) => {
+            let continued = item.continues.as_ref().map(|id| format!(", continues {}", short(id.as_str())));
+            included_reason(plan, item) + &in_lists(&item.ranks) + &continued.unwrap_or_default()
+        }
+        Decision::Excluded(item) => excluded_reason(item) + &in_lists(&item.ranks),
     }
+}
+
+/// Describes the ranks of a document in several lists: ` (words 2, meaning 5)`. Returns an empty text without
+/// lists.
+fn in_lists(ranks: &[ListRank]) -> String {
+    if ranks.is_empty() {
+        return String::new();
+    }
+    let rank = |rank: &ListRank| format!("{} {}", beginning(&rank.list), grouped(rank.rank));
+    format!(" ({})", ranks.iter().map(rank).collect::<Vec<_>>().join(", "))
 }
 
 /// A builder for the texts of many rows. It gives the same result as [`row`], but looks up shared ids only
@@ -219,7 +232,11 @@ fn token_bound(item: &ExcludedItem) -> String {
             room,
             limited_by: LimitedBy::Size | LimitedBy::Cap | LimitedBy::PinsLimit | LimitedBy::QuestionLimit,
         } => item.token_estimate.tokens == room.saturating_add(1),
-        ExcludedReason::Policy(PolicyRule::MaxItemTokens { .. } | PolicyRule::MaxSourceTokens { .. }) => true,
+        ExcludedReason::Policy(
+            PolicyRule::MaxItemTokens { .. }
+            | PolicyRule::MaxSourceTokens { .. }
+            | PolicyRule::MaxListTokens { .. },
+        ) => true,
         _ => false,
     };
     match item.token_estimate.certainty {

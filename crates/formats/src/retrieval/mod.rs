@@ -279,6 +279,7 @@ impl FieldMap {
             number.map(Some).ok_or_else(|| refused(path, value, "a whole number of 0 or more"))
         };
         for path in &self.position {
+            // The first path with a value is used, as for the other fields.
             item.position = item.position.or(whole(path)?);
         }
         if let Some((start, end)) = &self.span
@@ -293,6 +294,7 @@ impl FieldMap {
         for path in &self.date {
             let Some(value) = found(path) else { continue };
             let number = || value.as_i64().map(Date).or_else(|| Date::from_number(value.as_f64()?));
+            // A text of digits only is no date: it could be a year as well as seconds.
             let date = value.as_str().and_then(Date::from_text).or_else(number);
             item.date = Some(date.ok_or_else(|| refused(path, value, date::EXPECTED))?.0);
         }

@@ -64,6 +64,7 @@ impl Passages {
     pub(crate) fn into_items(self) -> RetrievedItems {
         let mut items = RetrievedItems::default();
         for (name, list) in self.lists {
+            // `with_list` extends a list of the same name, so a repeated key loses nothing.
             items = match name {
                 Some(name) => items.with_list(name, list),
                 None => list.into_iter().collect(),
@@ -78,6 +79,7 @@ impl Passages {
 pub(crate) fn extended(items: RetrievedItems, more: RetrievedItems) -> RetrievedItems {
     let is_list = |items: &RetrievedItems| items.list_names().next().is_some();
     match (is_list(&items), is_list(&more)) {
+        // Without names there is nothing to rank apart, so the documents of both keys are one list.
         (false, false) => items.into_items().into_iter().chain(more.into_items()).collect(),
         (true, false) if more.is_empty() => items,
         (true, false) => items.with_list(UNNAMED, more.into_items()),

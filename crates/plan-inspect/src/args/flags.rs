@@ -4,8 +4,10 @@
 
 use anyhow::Result;
 use clap::{
-    Args, ColorChoice, ValueEnum,
-    builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser},
+    Args, ColorChoice, ValueEnum, ValueHint,
+    builder::{
+        NonEmptyStringValueParser, OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser,
+    },
 };
 use context_window::{
     Config, Registry, RequestLimits,
@@ -13,7 +15,13 @@ use context_window::{
     usage::{CacheLife, CostTerms},
 };
 use context_window_formats::{FieldMap, FileFormat, ReadOptions};
-use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
+use std::{
+    env,
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
 
 /// A session with the terms for planning its next prompt.
 #[derive(Debug, Clone, Args)]
@@ -39,7 +47,8 @@ pub(crate) struct Request {
 impl Request {
     /// Returns the files that the request reads.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
-        let own = [&self.session].into_iter().chain(&self.previous).chain(&self.documents.rag);
+        let documents = self.documents.rag.iter().map(|list| &list.path);
+        let own = [&self.session].into_iter().chain(&self.previous).chain(documents);
         Ok(own.cloned().chain(self.terms.files()?).collect())
     }
 }
@@ -105,15 +114,56 @@ impl Terms {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Documents")]
 pub(crate) struct Documents {
-    /// Retrieval results (JSON), in place of the session's documents
-    #[arg(long, value_name = "FILE")]
-    pub(crate) rag: Option<PathBuf>,
+    /// Retrieval results (JSON), in place of the session's documents; repeat it for several ranked lists,
+    /// which are named by their files if they have no NAME
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = rag_file(), value_hint = ValueHint::FilePath)]
+    pub(crate) rag: Vec<RagFile>,
+    #[command(flatten)]
+    pub(crate) hits: Hits,
+}
+
+/// The form of retrieval results.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Documents")]
+pub(crate) struct Hits {
     /// Format of the retrieval results
     #[arg(long, value_enum, default_value_t = Retriever::List, value_name = "FORMAT", requires = "rag")]
     pub(crate) rag_from: Retriever,
     /// Treat scores as distances (smaller is better), and invert them
     #[arg(long, requires = "rag")]
     pub(crate) rag_distances: bool,
+}
+
+/// A file with the results of one retriever, and the name of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RagFile {
+    pub(crate) name: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+impl RagFile {
+    /// Splits NAME=FILE. The path of an existing file, or a text with a folder before the equals sign, is a
+    /// path without a name.
+    fn from_argument(argument: OsString) -> Self {
+        let named = argument.to_str().and_then(|text| text.split_once('='));
+        let is_name = |name: &str| !name.is_empty() && !name.contains(['/', '\\']);
+        match named.filter(|(name, _)| is_name(name) && !Path::new(&argument).exists()) {
+            Some((name, path)) => Self { name: Some(name.to_owned()), path: path.into() },
+            None => Self { name: None, path: argument.into() },
+        }
+    }
+
+    /// Returns the name of the list: the given one, or the file's name up to the first full stop.
+    pub(crate) fn list_name(&self) -> String {
+        let file = || self.path.file_name().unwrap_or_default().to_string_lossy();
+        let stem = || file().split('.').find(|part| !part.is_empty()).unwrap_or_default().to_owned();
+        self.name.clone().unwrap_or_else(stem)
+    }
+}
+
+/// Builds the parser of a file with a list of documents.
+pub(super) fn rag_file() -> impl TypedValueParser<Value = RagFile> {
+    OsStringValueParser::new().map(RagFile::from_argument)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

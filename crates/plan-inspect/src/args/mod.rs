@@ -15,13 +15,15 @@ use std::{
 
 mod flags;
 mod eval;
+mod rag;
 
 pub(crate) use eval::{Eval, EvalFormat};
 pub(crate) use flags::{
-    Costs, Counts, DataFormat, DiffFormat, Documents, FailOn, Format, FormatName, Models, Options, Reading,
-    Request, Screen, Terms,
+    Costs, Counts, DataFormat, DiffFormat, FailOn, Format, FormatName, Hits, Models, Options, RagFile,
+    Reading, Request, Screen, Terms,
 };
 use flags::{at_least_one, tokens};
+pub(crate) use rag::Rag;
 
 const USAGE: &str = "plan-inspect [plan] SESSION [OPTIONS]\n       plan-inspect COMMAND [ARGUMENTS]";
 
@@ -32,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   plan-inspect chat.json --format messages           print the request body
   plan-inspect chat.json --format html -o plan.html  write a web page with texts and explanations
   plan-inspect explain chat.json m12 --budget 8k     explain why m12 is in or out
+  plan-inspect rag words=a.json meaning=b.json --budget 2k    fuse two lists and show the selected documents
   plan-inspect diff monday.json tuesday.json         show the changes and their causes
   plan-inspect compact chat.json                     show the result of a compaction
   plan-inspect history chat.json                     show all messages, archived or not
@@ -60,6 +63,8 @@ pub(crate) enum Command {
     Explain(Box<Explain>),
     /// Show the number of tokens available for documents in the next prompt, before they are retrieved
     Retrieval(Box<Retrieval>),
+    /// Select documents from ranked lists within a budget, without a session
+    Rag(Box<Rag>),
     /// Compare the plans of two sessions and show the cause of each change
     Diff(Box<Diff>),
     /// Show the result of a compaction: archived and kept messages, and the request for a summary; with
@@ -216,18 +221,8 @@ pub(crate) struct Plan {
     /// Number of largest items to list
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Output")]
     pub(crate) top: usize,
-    /// Show all rows of long lists
-    #[arg(long, help_heading = "Output")]
-    pub(crate) all: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
-    pub(crate) format: Format,
-    /// Write the output to this file instead of standard output
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
-    /// In the web page (--format html), replace every text by a hash and a size; ids remain
-    #[arg(long, help_heading = "Output")]
-    pub(crate) redact: bool,
+    #[command(flatten)]
+    pub(crate) printed: Printed,
     /// Write the anchor of this prompt to this file, for --previous of the next prompt; can be the file of
     /// --previous
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -240,6 +235,24 @@ pub(crate) struct Plan {
     /// Exit with 1 if the plan is over its budget
     #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,
+}
+
+/// The form and the place of a printed plan.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Printed {
+    /// Show all rows of long lists
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Write the output to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// In the web page (--format html), replace every text by a hash and a size; ids remain
+    #[arg(long)]
+    pub(crate) redact: bool,
 }
 
 #[derive(Debug, Args)]

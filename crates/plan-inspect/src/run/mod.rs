@@ -17,6 +17,7 @@ mod history;
 mod man;
 mod models;
 mod plan;
+mod rag;
 mod repair;
 mod replay;
 mod retrieval;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: &Command, screen: &Screen) -> Result<ExitCode> {
         Command::Plan(args) => plan::run(args, screen),
         Command::Explain(args) => explain::run(args, screen),
         Command::Retrieval(args) => retrieval::run(args, screen),
+        Command::Rag(args) => rag::run(args, screen),
         Command::Diff(args) => diff::run(args, screen),
         Command::Compact(args) => compact::run(args, screen),
         Command::History(args) => history::run(args, screen),

@@ -2,11 +2,11 @@
 
 use crate::stdout::print;
 use crate::{
-    args::{Format, Plan, Screen},
+    args::{Counts, Format, Plan, Printed, Screen},
     json,
     listed::Listed,
     message_text,
-    output::Outputs,
+    output::{Output, Outputs},
     prepared::Prepared,
     stderr, stored,
     table::{Align, Table},
@@ -27,54 +27,36 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     if args.list {
         return list(args, screen);
     }
-    if args.redact && args.format != Format::Html {
-        bail!("--redact needs --format html");
-    }
+    let printed = &args.printed;
+    check_redaction(printed)?;
     let mut outputs = Outputs::for_inputs(args.request.files()?);
-    let output = outputs.claim("--output", args.output.as_deref())?;
+    let output = outputs.claim("--output", printed.output.as_deref())?;
     // The new anchor can replace the previous one in the same file.
     let previous = args.request.previous.as_deref();
     let anchor = outputs.claim_replacing("--save-anchor", args.save_anchor.as_deref(), previous)?;
     let prepared = Prepared::read(&args.request)?;
-    let request = prepared.request();
-    // JSON and request bodies are read by programs, for which bounds are enough.
-    let for_people = !matches!(args.format, Format::Json | Format::Messages);
-    let exact = args.certainty.is_exact() || for_people && args.certainty.in_full(prepared.bytes());
-    let request = if exact { request.with_excluded_counts() } else { request };
-    let (plan, model) = (prepared.manager.build_plan(&request)?, &prepared.model);
-    let text = match args.format {
-        Format::Text => {
-            let colour = if args.output.is_some() { screen.colour_in_file() } else { screen.colour() };
-            let rows = if args.all { usize::MAX } else { MAX_LISTED_ROWS };
-            // Advice tries a compaction, which counts all texts, so it is limited to small sessions.
-            let is_tried = args.certainty.in_full(prepared.bytes());
-            let advice = if is_tried { prepared.manager.explainer(&request).advice(&plan)? } else { None };
-            let text = report::text(&plan).with_width(screen.width()).with_colour(colour).with_advice(advice);
-            text.with_top(args.top).with_rows(rows).with_grid(args.grid).to_string()
-        }
-        Format::Markdown => report::markdown(&plan).to_string(),
-        Format::Json => json::escape_control(&plan.to_json()) + "\n",
-        Format::Messages => messages(&plan, model, args.breakpoints)?,
-        Format::Html => page(args, &prepared, &request, &plan)?,
+    let view = View {
+        printed,
+        certainty: &args.certainty,
+        title: title(args),
+        top: args.top,
+        grid: args.grid,
+        breakpoints: args.breakpoints,
     };
+    let request = view.request(&prepared);
+    let (plan, model) = (prepared.manager.build_plan(&request)?, &prepared.model);
+    let text = view.text(&prepared, &request, &plan, screen)?;
     if let Some(anchor) = anchor {
         anchor.save(&(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
     }
-    match output {
-        Some(output) => output.save(&text)?,
-        // A file or a program gets the exact text, only a terminal gets the safe one.
-        None if is_text_for_a_model(args, model) && io::stdout().is_terminal() => {
-            print(&printable_text(&text))?;
-        }
-        None => print(&text)?,
-    }
+    view.write(&text, output.as_ref(), model)?;
     if args.breakpoints {
         // Texts of the session can contain the key of a mark, so the marks are the difference.
         let unmarked = messages(&plan, model, false)?;
-        report_breakpoints(args.format, marks(&text).saturating_sub(marks(&unmarked)));
+        report_breakpoints(printed.format, marks(&text).saturating_sub(marks(&unmarked)));
     }
     prepared.report_hints();
-    if args.format == Format::Messages {
+    if printed.format == Format::Messages {
         report_notices(&plan);
     }
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
@@ -90,7 +72,7 @@ fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
         let all = sessions.len();
         stderr::note(&format!("{unreadable} of {all} sessions cannot be read; --id shows the error of one"));
     }
-    let text = if args.format == Format::Json {
+    let text = if args.printed.format == Format::Json {
         json::indented(&sessions)?
     } else if is_store {
         let columns = [
@@ -134,23 +116,90 @@ fn seconds(updated: &str) -> String {
 /// The number of rows of a list that are shown without `--all`.
 const MAX_LISTED_ROWS: usize = 60;
 
-/// Renders the plan as a web page.
-fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &ContextPlan) -> Result<String> {
+/// The appearance of a printed plan.
+pub(super) struct View<'a> {
+    pub(super) printed: &'a Printed,
+    pub(super) certainty: &'a Counts,
+    /// The title of the web page.
+    pub(super) title: String,
+    pub(super) top: usize,
+    pub(super) grid: bool,
+    pub(super) breakpoints: bool,
+}
+
+impl View<'_> {
+    /// Returns the request of a plan for this view.
+    pub(super) fn request<'p>(&self, prepared: &'p Prepared) -> PlanRequest<'p> {
+        let request = prepared.request();
+        // JSON and request bodies are read by programs, for which bounds are enough.
+        let for_people = !matches!(self.printed.format, Format::Json | Format::Messages);
+        let exact = self.certainty.is_exact() || for_people && self.certainty.in_full(prepared.bytes());
+        if exact { request.with_excluded_counts() } else { request }
+    }
+
+    /// Returns the plan in the requested format.
+    pub(super) fn text(
+        &self,
+        prepared: &Prepared,
+        request: &PlanRequest<'_>,
+        plan: &ContextPlan,
+        screen: &Screen,
+    ) -> Result<String> {
+        let printed = self.printed;
+        Ok(match printed.format {
+            Format::Text => {
+                let colour = if printed.output.is_some() { screen.colour_in_file() } else { screen.colour() };
+                let rows = if printed.all { usize::MAX } else { MAX_LISTED_ROWS };
+                // Advice tries a compaction, which counts all texts, so it is limited to small sessions.
+                let is_tried = self.certainty.in_full(prepared.bytes());
+                let advice = if is_tried { prepared.manager.explainer(request).advice(plan)? } else { None };
+                let text =
+                    report::text(plan).with_width(screen.width()).with_colour(colour).with_advice(advice);
+                text.with_top(self.top).with_rows(rows).with_grid(self.grid).to_string()
+            }
+            Format::Markdown => report::markdown(plan).to_string(),
+            Format::Json => json::escape_control(&plan.to_json()) + "\n",
+            Format::Messages => messages(plan, &prepared.model, self.breakpoints)?,
+            Format::Html => {
+                let options = PageOptions {
+                    title: self.title.clone(),
+                    redact: printed.redact,
+                    earlier: &[],
+                    first: 1,
+                    terms: CostTerms::default(),
+                };
+                web_page::render_page(prepared, request, plan, options)?
+            }
+        })
+    }
+
+    /// Writes the text to the output file, or else to standard output.
+    pub(super) fn write(&self, text: &str, output: Option<&Output>, model: &Model) -> Result<()> {
+        let is_text_for_a_model = self.printed.format == Format::Messages && has_template(model);
+        match output {
+            Some(output) => output.save(text),
+            // A file or a program gets the exact text, only a terminal gets the safe one. Unlike JSON, the
+            // text of a chat template does not escape control characters.
+            None if is_text_for_a_model && io::stdout().is_terminal() => print(&printable_text(text)),
+            None => print(text),
+        }
+    }
+}
+
+/// Checks that only a web page is redacted.
+pub(super) fn check_redaction(printed: &Printed) -> Result<()> {
+    if printed.redact && printed.format != Format::Html {
+        bail!("--redact needs --format html");
+    }
+    Ok(())
+}
+
+/// Returns the title of the web page of a session.
+fn title(args: &Plan) -> String {
     let file = args.request.session.file_name().map(|name| name.to_string_lossy().into_owned());
     // A page of standard input needs a readable title.
     let file = file.filter(|name| name != "-").unwrap_or_else(|| "standard input".into());
-    let title = args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"));
-    web_page::render_page(
-        prepared,
-        request,
-        plan,
-        PageOptions { title, redact: args.redact, earlier: &[], first: 1, terms: CostTerms::default() },
-    )
-}
-
-/// Checks if the output is the text of a chat template. Unlike JSON, it does not escape control characters.
-fn is_text_for_a_model(args: &Plan, model: &Model) -> bool {
-    args.format == Format::Messages && has_template(model)
+    args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"))
 }
 
 #[cfg(feature = "chat-template")]

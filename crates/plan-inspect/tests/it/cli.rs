@@ -3,6 +3,7 @@
 mod advice;
 mod answers;
 mod compaction;
+mod documents;
 mod evaluation;
 mod files;
 #[cfg(unix)]
@@ -88,6 +89,7 @@ fn documented_examples_match_the_output() {
     let of_the_guide = ["diff", "explain", "replay"].map(str::to_owned);
     assert_eq!(run("docs/guide/debugging.md"), BTreeSet::from(of_the_guide));
     assert_eq!(run("docs/guide/evaluating.md"), BTreeSet::from(["eval".into()]));
+    assert_eq!(run("docs/guide/rag.md"), BTreeSet::from(["rag".into()]));
     // The part of the report that the quick start shows.
     let report = out(&[EXAMPLE, "--budget", "400"]);
     let page = std::fs::read_to_string(crate::support::root().join("docs/guide/quick-start.md")).unwrap();

@@ -338,7 +338,7 @@ struct Sources<'a> {
     /// The text of each document, or `None` if several documents share the id.
     documents: BTreeMap<&'a ItemId, Option<&'a str>>,
     notes: BTreeMap<&'a ItemId, &'a str>,
-    /// The score of each document.
+    /// The score of each document, if there is one list.
     scores: BTreeMap<&'a ItemId, f64>,
 }
 
@@ -351,7 +351,10 @@ impl<'a> Sources<'a> {
         }
         let notes =
             request.log.note_entries().iter().map(|(_, note)| (&note.item.id, &*note.item.text)).collect();
-        let scores = request.rag.iter().map(|item| (&item.id, item.score)).collect();
+        // Scores of several lists cannot be compared; the reason has the ranks.
+        let is_fused = request.rag.list_names().nth(1).is_some();
+        let scored = request.rag.iter().filter(|_| !is_fused);
+        let scores = scored.map(|item| (&item.id, item.score)).collect();
         Self { request, documents, notes, scores }
     }
 

@@ -99,6 +99,7 @@ fn input_files_are_never_overwritten() {
         }
     }
     refused(&["models", "import", &hits, "-o", &hits]);
+    refused(&["rag", &format!("words={hits}"), "-o", &hits]);
     // The files next to a tokenizer include the model's template.
     refused(&[&session, "--tokenizer", &tokenizer, "--wire-format", "chat-template", "-o", &template]);
     assert!(tried > 60, "{tried}");

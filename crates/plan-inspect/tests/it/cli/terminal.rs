@@ -17,13 +17,14 @@ use unicode_width::UnicodeWidthStr;
 const EXAMPLE: &str = "examples/support-chat.json";
 
 /// Every command once, with arguments that give output.
-const COMMANDS: [&[&str]; 25] = [
+const COMMANDS: [&[&str]; 26] = [
     &[EXAMPLE],
     &["plan", EXAMPLE, "--format", "json"],
     &["plan", EXAMPLE, "--format", "messages"],
     &["plan", EXAMPLE, "--list"],
     &["explain", EXAMPLE],
     &["explain", EXAMPLE, "hours", "--budget", "400"],
+    &["rag", "examples/hits/titles.json", "examples/hits/bodies.json"],
     &["diff", EXAMPLE, EXAMPLE, "--then-budget", "300"],
     &["compact", "examples/long-talk.json"],
     &["history", "examples/long-talk.json"],

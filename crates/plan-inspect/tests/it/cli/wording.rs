@@ -213,6 +213,7 @@ fn help_uses_the_terms() {
     let commands = [
         "plan",
         "explain",
+        "rag",
         "diff",
         "compact",
         "history",

@@ -257,6 +257,40 @@ fn a_filter_of_everything_shows_everything() {
     }
 }
 
+/// Documents with one reason have different ranks, so a filter must read the text of each.
+#[test]
+fn ranks_in_several_lists_are_shown_in_place_of_scores() {
+    let documents = |ids: [&'static str; 3]| {
+        ids.into_iter().zip([3.5, 2.5, 1.5]).map(|(id, score)| RagItem::new(id, score, format!("Text {id}.")))
+    };
+    let config = Config::from_toml("rag.max_items = 1", "test").unwrap();
+    let manager = ContextWindowManager::configured(Model::named("gpt-4o").unwrap(), config).unwrap();
+    let log = Conversation::from([Message::user("Does it whistle?")]);
+    let one = PlanRequest::new(&log).with_rag_list("words", documents(["a", "b", "c"]));
+    let several = one.clone().with_rag_list("meaning", documents(["a", "c", "b"]));
+    let lines = |request: &PlanRequest<'_>, id: &str| -> Vec<String> {
+        let (plan, texts) = (manager.build_plan(request).unwrap(), ItemTexts::from_request(request));
+        let lines = ItemDetail::new(&plan, plan.find(id).unwrap()).with_texts(&texts).lines(80);
+        lines.iter().map(ToString::to_string).collect()
+    };
+    let (alone, fused) = (lines(&one, "b"), lines(&several, "b"));
+    assert!(alone[0].starts_with("out: skipped: the limit of 1 documents is reached, "), "{alone:?}");
+    assert!(alone.contains(&"  score 2.5".to_owned()), "{alone:?}");
+    let expected = "out: skipped: the limit of 1 documents is reached (words 2, meaning 3), ";
+    assert!(fused[0].starts_with(expected) && !fused.iter().any(|line| line.contains("score")), "{fused:?}");
+    let plan = manager.build_plan(&several).unwrap();
+    let mut state = ItemListState::new();
+    for (filter, ids) in [("meaning", vec!["a", "b", "c"]), ("2)", vec!["c"])] {
+        state.set_filter(filter).unwrap();
+        state.refresh_rows(&plan, &ItemTexts::new());
+        let rows = state.rows().iter().filter_map(|row| match row {
+            ListRow::Item(at) => plan.row_at(*at as usize),
+            _ => None,
+        });
+        assert_eq!(rows.map(|row| row.id().as_str()).collect::<Vec<_>>(), ids, "{filter}");
+    }
+}
+
 #[test]
 fn filter_error_names_the_expected_term() {
     for (filter, term, expected) in [
