@@ -5,6 +5,7 @@
 
 mod budget;
 mod candidates;
+mod chunks;
 mod history;
 mod offers;
 mod sticky;

@@ -262,3 +262,16 @@ fn joined_text_that_fitted_stays_as_a_whole() {
     assert_eq!((continues(&again), again.estimated_tokens_total.tokens), (expected.into(), needed));
     assert!(again.overhead.iter().all(|line| line.tokens > 0), "{:?}", again.overhead);
 }
+
+#[test]
+fn document_that_repeats_a_retained_one_is_not_sent() {
+    let manager = manager("repeats = 90\nplacement = \"with_question\"\n");
+    let mut log = question();
+    let first = PlanRequest::new(&log).with_rag([RagItem::new("refunds", 0.9, REFUNDS)]);
+    let first = manager.build_plan(&first).unwrap();
+    log.push_reply(&first, Message::assistant("Five working days."), None);
+    log.push(Message::user("And where do they go?"));
+    let again = RagItem::new("copy", 0.9, REFUNDS.replace(", and", "; and"));
+    let next = manager.build_plan(&PlanRequest::new(&log).with_rag([again])).unwrap();
+    assert_eq!(reasons(&next), ["refunds: in", "copy: repeats refunds, 100 %"]);
+}

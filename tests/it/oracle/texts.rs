@@ -251,7 +251,7 @@ impl Oracle<'_> {
 
 /// Returns the words of a text: letters and digits in lower case. Each character of a script without spaces
 /// is one.
-fn words(text: &str) -> Vec<String> {
+pub fn words(text: &str) -> Vec<String> {
     let mut spaced = String::new();
     for c in text.to_lowercase().chars() {
         match c {

@@ -151,7 +151,7 @@ fn chunk() -> impl Strategy<Value = Chunk> {
         1 => Just(Stated::WrongSpan),
         1 => Just(Stated::WrongNumber),
     ];
-    let words = prop_oneof![5 => Just(14usize), 1 => Just(12), 1 => Just(6), 1 => Just(5), 1 => Just(24)];
+    let words = prop_oneof![5 => Just(14usize), 1 => Just(12), 1 => Just(11), 1 => Just(6), 1 => Just(5), 1 => Just(24)];
     let source = (prop_oneof![6 => Just(0usize), 1 => Just(1)], 0usize..7, words, prop::bool::weighted(0.2));
     let id = prop_oneof![9 => Just(None), 1 => (0usize..7).prop_map(Some)];
     let again = prop::option::weighted(0.2, (0usize..3, 0i32..4, prop::bool::weighted(0.3)));
