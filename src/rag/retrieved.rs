@@ -4,6 +4,7 @@ use super::RagItem;
 use foldhash::quality::RandomState;
 use serde::Serialize;
 use std::{
+    cmp::{Ordering, Reverse},
     collections::{BTreeSet, HashMap},
     ops::Deref,
     sync::Arc,
@@ -75,29 +76,38 @@ impl RetrievedItems {
             self.lists.push(RankedList { name, hits: Vec::new() });
             self.lists.len() - 1
         });
-        // The first item of an id and text is the one that further lists refer to.
+        // Of several copies, the best one is shared by further lists, whatever the order of the input.
         let mut known: HashMap<_, usize, RandomState> = HashMap::default();
         for (at, item) in self.items.iter().enumerate() {
-            known.entry((item.id.clone(), Arc::clone(&item.text))).or_insert(at);
+            let best = known.entry((item.id.clone(), Arc::clone(&item.text))).or_insert(at);
+            if compare_copies(item, &self.items[*best]).is_lt() {
+                *best = at;
+            }
         }
         let mut is_hit = vec![false; self.items.len()];
         for (at, _) in &self.lists[place].hits {
             is_hit[*at] = true;
         }
-        for item in items.into_iter().map(Into::into) {
-            let score = item.score;
-            let shared = known.get(&(item.id.clone(), Arc::clone(&item.text))).copied();
+        let items: Vec<RagItem> = items.into_iter().map(Into::into).collect();
+        let mut best_first: Vec<usize> = (0..items.len()).collect();
+        best_first.sort_by(|a, b| compare_copies(&items[*a], &items[*b]));
+        let mut shared = vec![None; items.len()];
+        for number in best_first {
+            let item = &items[number];
             // A list that repeats a document has two rows for it, and the second is a duplicate.
-            let at = if let Some(at) = shared.filter(|at| !is_hit[*at]) {
-                self.items[at].complete_from(item);
-                at
-            } else {
-                known.entry((item.id.clone(), Arc::clone(&item.text))).or_insert(self.items.len());
-                self.items.push(item);
-                is_hit.push(true);
-                self.items.len() - 1
-            };
-            is_hit[at] = true;
+            let at = known.get(&(item.id.clone(), Arc::clone(&item.text))).copied().filter(|at| !is_hit[*at]);
+            if let Some(at) = at {
+                is_hit[at] = true;
+                shared[number] = Some(at);
+            }
+        }
+        for (item, shared) in items.into_iter().zip(shared) {
+            let score = item.score;
+            let at = shared.unwrap_or(self.items.len());
+            match self.items.get_mut(at) {
+                Some(copy) => copy.complete_from(item),
+                None => self.items.push(item),
+            }
             self.lists[place].hits.push((at, score));
         }
         self
@@ -167,6 +177,15 @@ impl RetrievedItems {
     }
 }
 
+/// Compares two documents with the same id and text: the best one comes first.
+fn compare_copies(a: &RagItem, b: &RagItem) -> Ordering {
+    let rest = |item: &RagItem| {
+        let span = item.span.as_ref().map(|span| (span.start, span.end));
+        (Reverse(item.date), item.origin.clone(), item.ttl, span, item.position)
+    };
+    b.score.total_cmp(&a.score).then_with(|| rest(a).cmp(&rest(b)))
+}
+
 impl Deref for RetrievedItems {
     type Target = [RagItem];
 
@@ -218,5 +237,16 @@ mod tests {
         assert_eq!(ids(&items), ["b", "b", "c"]);
         assert_eq!(items.lists[0].hits, [(0, 8.0)]);
         assert_eq!(items.lists[1].hits, [(0, 0.9), (1, 0.8), (2, 0.1)]);
+    }
+
+    #[test]
+    fn best_of_several_copies_is_shared_in_any_order() {
+        let copies = [item("a", 1.0, "one"), item("a", 3.0, "one").with_origin("o")];
+        let reversed = [copies[1].clone(), copies[0].clone()];
+        let second = [item("a", 0.2, "one"), item("a", 0.9, "one")];
+        for (copies, best) in [(copies, 1), (reversed, 0)] {
+            let items = RetrievedItems::from_iter(copies).with_list("titles", second.clone());
+            assert_eq!(items.lists[1].hits, [(2, 0.2), (best, 0.9)]);
+        }
     }
 }

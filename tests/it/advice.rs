@@ -141,8 +141,15 @@ fn with_results() -> impl Strategy<Value = Session> {
             session.lines.push(line(context_window::Role::User, 9, &[], None));
             session.budget = budget;
             (session.rag, session.notes) = (Vec::new(), Vec::new());
-            let before =
-                generate::Before { start: turn * 7, set: Vec::new(), same_question: false, cleared: None };
+            session.quotes.clear();
+            let before = generate::Before {
+                start: turn * 7,
+                set: Vec::new(),
+                ranks: Vec::new(),
+                joined: Vec::new(),
+                same_question: false,
+                cleared: None,
+            };
             session.before = Some(before);
             session.config = Config::default();
             session.config.conversation.clear_at_least = 100;

@@ -112,6 +112,8 @@ fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bo
                     None => Some(Before {
                         start: with.at % 4,
                         set: Vec::new(),
+                        ranks: Vec::new(),
+                        joined: Vec::new(),
                         same_question: false,
                         cleared: None,
                     }),

@@ -190,7 +190,7 @@ fn model(at: u8) -> Model {
 
 /// Checks that the reason's code and numbers equal those of the row in the plan's JSON.
 fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<(), String> {
-    const OTHERS: [&str; 14] = [
+    const OTHERS: [&str; 16] = [
         "kind",
         "id",
         "last_id",
@@ -205,6 +205,8 @@ fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<()
         "certainty",
         "hash",
         "relevance",
+        "ranks",
+        "continues",
     ];
     let mut expected = row.as_object().unwrap().clone();
     let reason = expected["reason"].clone();

@@ -1,13 +1,14 @@
 //! Properties of plans over generated sessions, including broken ones. `FULL=1` runs many more cases.
 
 use crate::support::{
-    generate::{self, Document, Life, Line, Session},
+    generate::{self, Document, Life, Line, Quoting, Session},
     laws::{self, Case},
+    recount,
 };
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, IncludedReason, Message, Model, PlanRequest,
     PlannedItem, Priority, Role, Section, Source, TokenCounter, Ttl,
-    config::{RagFill, TtlPolicy},
+    config::{DocumentOrder, Placement, RagFill, Sections, ToolResults, TtlPolicy},
     conversation::Entry,
     plan::Remedy,
     tokens::Certainty,
@@ -91,6 +92,10 @@ proptest! {
         // from a log without earlier plans.
         planned.check_laws()?;
         shuffled_documents_change_nothing(&planned, order)?;
+        the_total_is_the_count_of_the_prompt(&planned)?;
+        joined_texts_contain_their_chunks(&planned)?;
+        the_order_of_documents_changes_no_decision(&planned)?;
+        documents_of_the_last_prompt_are_repeated(&planned)?;
         check_ttl_falls_only_for_included_items(&planned)?;
         unlimited_pins_are_in(&planned)?;
         repair_is_idempotent(&planned)?;
@@ -103,6 +108,7 @@ proptest! {
     fn every_law_holds_for_changed_sessions(session in generate::session(), rough in prop::bool::ANY, more in 0u64..300) {
         every_law_holds_with_estimates_too(&session, rough)?;
         prefix_fill_is_monotone(session.clone(), more)?;
+        documents_stay_before_their_question(session.clone(), more as usize)?;
         check_asked_item_is_gone_next_turn(session)?;
     }
 }
@@ -115,28 +121,150 @@ fn every_law_holds_with_estimates_too(session: &Session, rough: bool) -> Result<
     Ok(())
 }
 
-/// The order of the supplied documents has no effect (rules S8, O3).
+/// The rows and lines sum to the count of the rendered prompt, also with joined texts (rule N3).
+fn the_total_is_the_count_of_the_prompt(planned: &Planned<'_>) -> Result<(), TestCaseError> {
+    if planned.session.config.tokens.calibration_per_mille == 1_000 {
+        let counted = recount::messages(planned.plan, &generate::bytes());
+        prop_assert_eq!(planned.plan.estimated_tokens_total.tokens, counted);
+    }
+    Ok(())
+}
+
+/// Returns the texts of the documents in the prompt, each with the ids of its chunks.
+fn document_texts(plan: &ContextPlan) -> Vec<(Vec<String>, String)> {
+    let mut texts: Vec<(Vec<String>, String)> = Vec::new();
+    for row in plan.included.iter().filter(|row| row.section == Section::Rag) {
+        match texts.last_mut().filter(|_| row.continues.is_some()) {
+            Some((ids, text)) => {
+                ids.push(row.id.to_string());
+                text.push_str(row.body.text());
+            }
+            None => texts.push((vec![row.id.to_string()], row.body.text().to_owned())),
+        }
+    }
+    texts
+}
+
+/// A text of the prompt contains each of its documents whole, names all of them, and is sent like this (rule
+/// S14).
+fn joined_texts_contain_their_chunks(planned: &Planned<'_>) -> Result<(), TestCaseError> {
+    let documents = planned.session.retrieved();
+    let texts = document_texts(planned.plan);
+    for (ids, text) in &texts {
+        let (header, body) = text.split_once(">\n").unwrap();
+        let body = body.strip_suffix("</document>\n").unwrap().replace("<\\", "<");
+        prop_assert!(header.contains(&format!("id=\"{}\"", ids.join(", "))), "{}", text);
+        for id in ids {
+            let is_in = documents.iter().any(|item| item.id().as_str() == id && body.contains(item.text()));
+            prop_assert!(is_in, "{} in {}", id, text);
+        }
+    }
+    let block: String = texts.iter().map(|(_, text)| text.as_str()).collect();
+    let is_sent = planned.plan.messages().iter().any(|message| message.text().contains(&block));
+    prop_assert!(is_sent || texts.is_empty(), "{}", block);
+    Ok(())
+}
+
+/// The order of the documents is layout: every row has the same tokens and the same reason (rule O1).
+fn the_order_of_documents_changes_no_decision(planned: &Planned<'_>) -> Result<(), TestCaseError> {
+    if ids(planned.plan, Section::Rag).len() < 2 {
+        return Ok(());
+    }
+    let decisions = |plan: &ContextPlan| {
+        let included =
+            plan.included.iter().map(|row| format!("{} {:?} {:?}", row.id, row.reason, row.token_estimate));
+        let excluded = plan.excluded.iter().map(|row| format!("{} {}", row.id, row.reason));
+        (included.chain(excluded).collect::<BTreeSet<_>>(), plan.estimated_tokens_total)
+    };
+    for order in
+        [DocumentOrder::Relevance, DocumentOrder::RelevanceLast, DocumentOrder::Edges, DocumentOrder::Source]
+    {
+        let mut other = planned.session.clone();
+        other.config.rag.order = order;
+        prop_assert_eq!(decisions(planned.plan), decisions(&other.plan().unwrap()), "{:?}", order);
+    }
+    Ok(())
+}
+
+/// The next prompt of the same question begins its documents with the bytes of this one's, joined texts and
+/// any order included (rule S5). If some of them no longer fit, whole texts leave.
+fn documents_of_the_last_prompt_are_repeated(planned: &Planned<'_>) -> Result<(), TestCaseError> {
+    let texts = document_texts(planned.plan);
+    if texts.is_empty() || planned.plan.live().is_none() {
+        return Ok(());
+    }
+    let next = planned.manager.build_plan(&planned.request().with_previous(planned.plan.anchor())).unwrap();
+    let again = document_texts(&next);
+    let stayed: Vec<_> = texts.iter().filter(|text| again.contains(text)).cloned().collect();
+    // If not even one of them fits, all documents compete again.
+    if !stayed.is_empty() {
+        prop_assert_eq!(&again[..stayed.len()], &stayed[..]);
+    }
+    let ids: BTreeSet<&String> = again.iter().flat_map(|(ids, _)| ids).collect();
+    if texts.iter().flat_map(|(ids, _)| ids).all(|id| ids.contains(id)) {
+        prop_assert_eq!(stayed, texts);
+    }
+    Ok(())
+}
+
+/// If documents stay with their question, each prompt begins with the whole previous one, joined texts and
+/// any order included. Texts that were sent are not joined again (rule S10).
+fn documents_stay_before_their_question(mut session: Session, some: usize) -> Result<(), TestCaseError> {
+    session.config.rag.placement = Placement::WithQuestion;
+    session.config.rag.question_limit = 1000;
+    session.config.conversation.tool_results = ToolResults::Keep;
+    session.config.sections = Sections::default();
+    session.config.ttl_policy = TtlPolicy::Unlimited;
+    session.budget = 1_000_000;
+    session.before = None;
+    let (mut log, manager) = (session.log(), session.manager());
+    let mut first = session.clone();
+    first.rag.truncate(some % (session.rag.len() + 1));
+    log.push(Message::user("What now?"));
+    let before = manager.build_plan(&first.request(&log)).unwrap();
+    log.push_reply(&before, Message::assistant("This."), None);
+    log.push(Message::user("And then?"));
+    let after = manager.build_plan(&session.request(&log)).unwrap();
+    let shared = before.messages().iter().zip(after.messages()).take_while(|(before, after)| before == after);
+    prop_assert_eq!(
+        shared.count(),
+        before.messages().len(),
+        "{:#?}\n{:#?}",
+        before.messages(),
+        after.messages()
+    );
+    let counted = recount::messages(&after, &generate::bytes());
+    let calibrated = session.config.tokens.calibration_per_mille != 1_000;
+    prop_assert!(calibrated || after.estimated_tokens_total.tokens == counted);
+    Ok(())
+}
+
+/// The order of the supplied documents has no effect, nor has their order within a list (rules S8, O3).
 fn shuffled_documents_change_nothing(planned: &Planned<'_>, order: usize) -> Result<(), TestCaseError> {
-    let mut documents = planned.session.documents();
-    if documents.len() < 2 {
+    let mut other = planned.session.clone();
+    if other.rag.len() < 2 {
         // The one order is already planned twice by the general properties.
         return Ok(());
     }
     let mut order = order;
-    for at in (1..documents.len()).rev() {
-        documents.swap(at, order % (at + 1));
+    for at in (1..other.rag.len()).rev() {
+        other.rag.swap(at, order % (at + 1));
         order /= at + 1;
     }
-    let other = planned.manager.build_plan(&planned.request().with_rag(documents)).unwrap();
+    let other = planned.manager.build_plan(&other.request(planned.log)).unwrap();
     prop_assert_eq!(laws::all_bytes(planned.plan), laws::all_bytes(&other));
     Ok(())
 }
 
 /// With `fill = "prefix"` a larger RAG budget never loses an item (rule S8). Only RAG has a share, so that
-/// the budget is its budget. Per-source limits skip items, so they are off.
+/// the budget is its budget. Limits of tokens skip items, and joined texts are priced by their neighbours, so
+/// both are off.
 fn prefix_fill_is_monotone(mut session: Session, more: u64) -> Result<(), TestCaseError> {
     session.config.rag.fill = RagFill::Prefix;
     session.config.rag.max_source_tokens = None;
+    session.config.rag.lists.values_mut().for_each(|list| list.max_tokens = None);
+    session.config.rag.join_chunks = false;
+    session.config.rag.order = DocumentOrder::Relevance;
     session.lines.clear();
     session.notes.clear();
     let small = session.plan().unwrap();
@@ -245,13 +373,19 @@ fn repair_is_idempotent(planned: &Planned<'_>) -> Result<(), TestCaseError> {
 /// window that grew into free tokens is cut to its low mark, a pin takes another one's room, and then nothing
 /// changes.
 ///
-/// Two cases are left out. Documents of one id under `rag.max_source_tokens` alternate, because the anchor
-/// names a document by its id: such sessions are skipped. Documents that are kept for their question and pins
-/// can take turns: each set is offered the free tokens that the other one left (rules S5, B6).
+/// Three cases are left out. Documents of one id under `rag.max_source_tokens` alternate, because the anchor
+/// names a document by its id: such sessions are skipped. So are joined texts under a list's limit of tokens:
+/// the tokens of one text are shared by its chunks in the order in which they were included, and the next
+/// prompt includes them in the order of the text. Documents that are kept for their question and pins can
+/// take turns: each set is offered the free tokens that the other one left (rules S5, B6).
 fn a_plan_from_its_own_anchor_settles(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     let rag = &planned.session.rag;
     let distinct: BTreeSet<&str> = rag.iter().map(|item| item.id).collect();
     if distinct.len() < rag.len() && planned.manager.config().rag.max_source_tokens.is_some() {
+        return Ok(());
+    }
+    let options = &planned.manager.config().rag;
+    if options.join_chunks && options.lists.values().any(|list| list.max_tokens.is_some()) {
         return Ok(());
     }
     let next = |plan: &ContextPlan| {
@@ -373,7 +507,7 @@ fn merge_savings_are_spent_once_at_any_budget() {
     let life = |pin| generate::Life { pin, ttl: None };
     let line =
         |role, size, pin| generate::Line { role, size, calls: Vec::new(), answers: None, life: life(pin) };
-    let document = |id, size, score| generate::Document { id, size, score, origin: Some("o1"), ttl: None };
+    let document = |id, size, score| Document { origin: Some("o1"), ..Document::plain(id, size, score) };
     let high = context_window::Priority::High;
     let mut config = context_window::Config::default();
     config.sections = context_window::config::Sections::shares(0, 0, 1000);
@@ -384,6 +518,8 @@ fn merge_savings_are_spent_once_at_any_budget() {
         notes: vec![(14, high, None)],
         lines: vec![line(Role::User, 31, None), line(Role::Assistant, 7, Some(high))],
         rag: vec![document("d1", 57, 1), document("d2", 1, 0)],
+        has_lists: false,
+        quotes: Vec::new(),
         budget: 0,
         config,
         before: None,
@@ -447,9 +583,9 @@ proptest! {
                     let by = *by as usize;
                     let number = |prefix: &str| id.as_str().strip_prefix(prefix).and_then(|at| at.parse::<usize>().ok());
                     if let Some(at) = number("m") {
-                        other.lines[at].size -= by;
+                        other.shorten(Quoting::Line(at), by);
                     } else if let Some(at) = number("n") {
-                        other.notes[at].0 -= by;
+                        other.shorten(Quoting::Note(at), by);
                     } else if let Some(at) = number("st") {
                         other.states[at] -= by;
                     } else if id.as_str() == "focus" {
@@ -499,6 +635,8 @@ fn a_window_in_by_its_pins_alone_settles() {
             ),
         ],
         rag: Vec::new(),
+        has_lists: false,
+        quotes: Vec::new(),
         budget: 0,
         config,
         before: None,
@@ -638,7 +776,7 @@ fn kept_documents_and_pins_take_turns() {
         answers: None,
         life: Life { pin, ttl: None },
     };
-    let document = |id, size, origin| Document { id, size, score: 0, origin, ttl: None };
+    let document = |id, size, origin| Document { origin, ..Document::plain(id, size, 0) };
     let session = Session {
         system: None,
         focus: Some(18),
@@ -651,6 +789,8 @@ fn kept_documents_and_pins_take_turns() {
             line(Role::User, 9, None),
         ],
         rag: vec![document("d1", 9, Some("o1")), document("d2", 20, None)],
+        has_lists: false,
+        quotes: Vec::new(),
         budget: 328,
         config,
         before: None,

@@ -237,3 +237,45 @@ fn documents_of_the_last_prompt_keep_their_order_and_leave_by_rank() {
     let tight = manager.build_plan(&tight).unwrap();
     assert_eq!(reasons(&tight)[..2], ["b: in", "a: in"]);
 }
+
+/// Regression test: the chunk between two others came last by rank, so both were priced as texts of their own
+/// in the next prompt, although they had been sent as one text.
+#[test]
+fn joined_text_that_fitted_stays_as_a_whole() {
+    let log = question();
+    let mut documents = chunks();
+    // The middle chunk has the lowest rank.
+    documents.iter_mut().for_each(|item| item.score = if item.id == "two" { 0.1 } else { item.score });
+    let manager = manager("join_chunks = true\n");
+    let request = |budget| {
+        let limits = RequestLimits::prompt_budget(budget);
+        PlanRequest::new(&log).with_rag(documents.clone()).with_limits(limits)
+    };
+    let whole = manager.build_plan(&request(10_000)).unwrap();
+    let needed = whole.estimated_tokens_total.tokens;
+    let continues = |plan: &ContextPlan| {
+        plan.included.iter().map(|row| row.continues.as_ref().map(ToString::to_string)).collect::<Vec<_>>()
+    };
+    let expected = [None, Some("one".to_owned()), Some("two".to_owned()), None];
+    assert_eq!(continues(&whole), expected);
+    // The text needs fewer tokens than its chunks do one by one.
+    let mut anchor = serde_json::json!(whole.anchor());
+    anchor.as_object_mut().unwrap().remove("limits");
+    let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
+    let again = manager.build_plan(&request(needed).with_previous(anchor)).unwrap();
+    assert_eq!((continues(&again), again.estimated_tokens_total.tokens), (expected.into(), needed));
+    assert!(again.overhead.iter().all(|line| line.tokens > 0), "{:?}", again.overhead);
+}
+
+#[test]
+fn document_that_repeats_a_retained_one_is_not_sent() {
+    let manager = manager("repeats = 90\nplacement = \"with_question\"\n");
+    let mut log = question();
+    let first = PlanRequest::new(&log).with_rag([RagItem::new("refunds", 0.9, REFUNDS)]);
+    let first = manager.build_plan(&first).unwrap();
+    log.push_reply(&first, Message::assistant("Five working days."), None);
+    log.push(Message::user("And where do they go?"));
+    let again = RagItem::new("copy", 0.9, REFUNDS.replace(", and", "; and"));
+    let next = manager.build_plan(&PlanRequest::new(&log).with_rag([again])).unwrap();
+    assert_eq!(reasons(&next), ["refunds: in", "copy: repeats refunds, 100 %"]);
+}

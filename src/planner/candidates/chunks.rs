@@ -117,10 +117,26 @@ mod tests {
         let at = |chunk: &RagItem, position| chunk.clone().with_position(position);
         assert_eq!(overlap(&at(&before, 4), &at(&after, 5)), Some(14));
         assert_eq!(overlap(&at(&before, 4), &at(&after, 6)), None);
+        let two = chunk("three four five six");
+        assert_eq!(overlap(&at(&before, 4), &at(&two, 5)), None);
         let touching = (chunk("one ").with_span(0..4), chunk("two").with_span(4..7));
         assert_eq!(overlap(&touching.0, &touching.1), Some(0));
         let characters = (chunk("über uns").with_span(0..8), chunk("uns alle").with_span(5..13));
         assert_eq!(overlap(&characters.0, &characters.1), Some(3));
+    }
+
+    #[test]
+    fn stated_places_exclude_an_overlap() {
+        let text = "one two three four five six seven eight nine";
+        let (before, after) = (chunk(&format!("zero {text}")), chunk(&format!("{text} ten")));
+        assert_eq!(overlap(&before, &after), Some(text.len()));
+        let at = |chunk: &RagItem, position| chunk.clone().with_position(position);
+        assert_eq!(overlap(&at(&before, 1), &at(&after, 3)), None);
+        // A text that begins where the other one does is no continuation, whatever its end.
+        let longer = chunk(&format!("zero {text} ten")).with_span(0..53);
+        assert_eq!(overlap(&before.clone().with_span(0..49), &longer), None);
+        // A span that the texts contradict counts for nothing.
+        assert_eq!(overlap(&before.with_span(0..49), &after.with_span(40..88)), Some(text.len()));
     }
 
     proptest! {

@@ -236,8 +236,8 @@ impl<'a> Costs<'a> {
         self.comparisons.repeated(self.candidates, &self.rendering, rank, least, has)
     }
 
-    /// Returns the documents of the last prompt that were sent as one text with a document, by rank; the
-    /// document alone if it was sent alone.
+    /// Returns the documents of the last prompt that were sent as one text with a document, in their order in
+    /// the text; the document alone if it was sent alone.
     pub(crate) fn sent_together(&self, rank: Rank, rules: &RagOptions) -> Vec<Rank> {
         let mut together = vec![rank];
         if !rules.join_chunks || !self.is_sticky(rank) {
@@ -248,12 +248,12 @@ impl<'a> Costs<'a> {
             together.push(before);
             first = before;
         }
+        together.reverse();
         let mut last = rank;
         while let Some((after, _)) = self.was_joined_by(last) {
             together.push(after);
             last = after;
         }
-        together.sort_unstable();
         together
     }
 

@@ -301,4 +301,13 @@ mod tests {
         assert!(scores.map(order_of).is_sorted_by(|a, b| a < b), "{:?}", scores.map(order_of));
         assert_eq!(order_of(-0.0), order_of(0.0));
     }
+
+    #[test]
+    fn fused_value_is_the_sum_of_weighted_reciprocal_ranks() {
+        let expected = 3 * FUSED_UNIT / 61 + 2 * FUSED_UNIT / 64;
+        assert_eq!(fused(&[(0, 1), (2, 4)], &[3, 1, 2]), expected as i64);
+        // The best rank of the largest weight, in as many lists as anyone has, is no overflow.
+        let ranks: Vec<(u32, u32)> = (0..100).map(|list| (list, 1)).collect();
+        assert!(fused(&ranks, &[1000; 100]) < i64::MAX);
+    }
 }

@@ -130,8 +130,9 @@ impl<W: Walker> Selector<'_, W> {
                 offer.excluded.push((rank, reason.clone()));
                 continue;
             }
-            // A text that was sent is offered as a whole (S5).
-            let together = self.costs.sent_together(rank, rules);
+            // A text that was sent is offered as a whole (S5). In the order of the text, each chunk costs its
+            // rest; by rank, one between two others would come after both were paid as texts of their own.
+            let mut together = self.costs.sent_together(rank, rules);
             let left = offer.left;
             let reason = match self.decide(&together, is_stopped, room, &mut offer, chosen)? {
                 Verdict::Fits => continue,
@@ -143,6 +144,7 @@ impl<W: Walker> Selector<'_, W> {
                     ExcludedReason::Budget { room: left, limited_by }
                 }
             };
+            together.sort_unstable();
             offer.excluded.extend(together.into_iter().map(|rank| (rank, reason.clone())));
         }
         Ok(offer)

@@ -89,25 +89,19 @@ impl Oracle<'_> {
             }
         }
         if !no_documents {
-            let mut origins: BTreeMap<&str, i64> = BTreeMap::new();
-            let mut items = 0;
+            let mut counted: Vec<usize> = Vec::new();
             let competing = |(at, out): &(usize, Option<String>)| out.is_none() && self.competes(*at);
             for (at, _) in self.documents().into_iter().filter(competing) {
-                let size = self.size(Unit::Document(at));
-                if self.s.config.rag.max_items.is_some_and(|most| items >= most) {
-                    break;
-                }
-                if let (Some(most), Some(origin)) =
-                    (self.s.config.rag.max_source_tokens, self.s.rag[at].origin)
-                {
-                    let used = origins.entry(origin).or_default();
-                    if *used + size > most as i64 {
-                        continue;
+                match self.over_a_limit(at, &counted) {
+                    Some("max_items") => break,
+                    Some(_) => {}
+                    // A near-duplicate of a counted document is no demand.
+                    None if self.near_duplicate(at, &counted).is_some() => {}
+                    None => {
+                        counted.push(at);
+                        sums[2] += self.size(Unit::Document(at));
                     }
-                    *used += size;
                 }
-                items += 1;
-                sums[2] += size;
             }
         }
         [0, 1, 2].map(|at| sums[at].min(total).min(self.cap(Section::ALL[at])).max(minimums[at]))

@@ -50,18 +50,12 @@ impl Oracle<'_> {
     /// Returns the documents in order, with a reason for those that never compete.
     pub fn documents(&self) -> Vec<(usize, Option<String>)> {
         let rules = &self.s.config.rag;
-        let mut order: Vec<usize> = (0..self.s.rag.len()).collect();
-        order.sort_by_key(|at| {
-            let document = &self.s.rag[*at];
-            let place = self.place_in_the_set(*at);
-            (place, -document.score, document.id, document.text(), document.origin, document.ttl)
-        });
         let mut known: Vec<usize> = Vec::new();
         let mut documents = Vec::new();
-        for at in order {
-            let document = &self.s.rag[at];
+        for (at, _) in self.by_rank() {
+            let document = &self.items[at];
             let repeats = known.iter().any(|known| {
-                self.s.rag[*known].id == document.id || self.s.rag[*known].size == document.size
+                self.items[*known].id == document.id || self.items[*known].text == document.text
             });
             let out = if self.over(document.ttl) {
                 Some("ttl_expired")

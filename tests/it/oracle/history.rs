@@ -80,7 +80,6 @@ impl Oracle<'_> {
     /// Returns the size of a user's call or its result, which are sent as user text, numbered if there are
     /// several (rule H9).
     fn said_by_the_user(&self, at: usize) -> Option<i64> {
-        let line = &self.s.lines[at];
         let head = self.owner[at].unwrap_or(at);
         if !self.is_head(head) || self.s.lines[head].calls.is_empty() {
             return None;
@@ -93,7 +92,7 @@ impl Oracle<'_> {
             return Some(frame("user") + self.bytes_sent(at) + fence);
         }
         let call = |nth| format!("<tool_call{} name=\"f\">\n{{}}\n</tool_call>", number(nth)).len() as i64;
-        Some(frame("user") + line.size as i64 + (0..calls).map(call).sum::<i64>())
+        Some(frame("user") + self.texts[at].len() as i64 + (0..calls).map(call).sum::<i64>())
     }
 
     pub fn message_size(&self, at: usize) -> i64 {
@@ -115,7 +114,7 @@ impl Oracle<'_> {
                 frame("user")
                     + (format!("<state id=\"st{at}\">\n\n</state>").len() + self.s.states[at]) as i64
             }
-            Unit::Note(at) => frame("system") + self.s.notes[at].0 as i64,
+            Unit::Note(at) => frame("system") + self.s.note_text(at).len() as i64,
             Unit::Message(at) => {
                 let missing = self.answers[at].iter().filter(|answer| answer.is_none() && !self.is_head(at));
                 let missing = missing.count() as i64;
@@ -124,10 +123,13 @@ impl Oracle<'_> {
                 members + missing * made_up
             }
             Unit::Document(at) => {
-                let document = &self.s.rag[at];
+                let document = &self.items[at];
                 let source = document.origin.map_or(String::new(), |origin| format!(" source=\"{origin}\""));
-                let fence = format!("<document id=\"{}\"{source}>\n\n</document>\n", document.id);
-                (fence.len() + document.size) as i64
+                let fence = format!("<document id=\"{}\"{source}>\n</document>\n", document.id);
+                // A line break that the text lacks, and a backslash in each delimiter that it contains.
+                let added = usize::from(!document.text.ends_with('\n'))
+                    + document.text.to_lowercase().matches("<document").count();
+                (fence.len() + document.text.len() + added) as i64
             }
         }
     }

@@ -165,7 +165,6 @@ impl Oracle<'_> {
 
     /// Offers the room to these documents, in order.
     pub fn offer(&mut self, these: &[usize], fill: RagFill, room: i64, cap: i64) -> BTreeMap<Unit, String> {
-        let rules = &self.s.config.rag;
         let capped = cap < room.max(0);
         let mut left = room.min(cap);
         let mut stopped = false;
@@ -175,36 +174,76 @@ impl Oracle<'_> {
             if never.is_some() || self.kept.contains_key(&unit) || !these.contains(&at) {
                 continue;
             }
-            let documents = || {
-                self.kept.keys().filter_map(|unit| match unit {
-                    Unit::Document(at) => Some(*at),
-                    _ => None,
-                })
-            };
-            let origin = self.s.rag[at].origin;
-            let of_origin: i64 = documents()
-                .filter(|other| origin.is_some() && self.s.rag[*other].origin == origin)
-                .map(|other| self.size(Unit::Document(other)))
-                .sum();
+            if let Some(reason) = self.left.get(&at) {
+                out.insert(unit, reason.clone());
+                continue;
+            }
+            let included = self.included_documents();
             let size = self.size(unit);
-            let reason = if rules.max_items.is_some_and(|most| documents().count() as u64 >= most) {
-                "max_items"
-            } else if origin.is_some()
-                && rules.max_source_tokens.is_some_and(|most| of_origin + size > most as i64)
-            {
-                "max_source_tokens"
+            let reason = if let Some(limit) = self.over_a_limit(at, &included) {
+                limit.to_owned()
             } else if stopped {
-                "budget/prefix"
+                "budget/prefix".to_owned()
             } else if size > left {
                 stopped = fill == RagFill::Prefix;
-                if capped { "budget/cap" } else { "budget/size" }
+                if capped { "budget/cap" } else { "budget/size" }.to_owned()
+            } else if let Some(contained) = self.near_duplicate(at, &included).or_else(|| self.repeats(at)) {
+                contained
             } else {
                 left -= size;
                 self.keep(unit, Section::Rag, "relevant");
                 continue;
             };
-            out.insert(unit, reason.to_owned());
+            out.insert(unit, reason);
         }
         out
+    }
+
+    fn included_documents(&self) -> Vec<usize> {
+        let document = |unit: &Unit| if let Unit::Document(at) = unit { Some(*at) } else { None };
+        self.kept.keys().filter_map(document).collect()
+    }
+
+    /// Returns the limit of items or tokens that excludes a document next to included ones (rule S9).
+    pub fn over_a_limit(&self, at: usize, included: &[usize]) -> Option<&'static str> {
+        let rules = &self.s.config.rag;
+        let tokens = |of: &[usize]| of.iter().map(|at| self.size(Unit::Document(*at))).sum::<i64>();
+        let with = |limit: Option<u64>, of: &[usize]| {
+            limit.is_some_and(|most| tokens(of) + self.size(Unit::Document(at)) > most as i64)
+        };
+        let origin = self.items[at].origin;
+        let of_origin: Vec<usize> = included
+            .iter()
+            .copied()
+            .filter(|other| origin.is_some() && self.items[*other].origin == origin)
+            .collect();
+        let source = rules.max_source_items.filter(|_| origin.is_some());
+        let source_tokens = rules.max_source_tokens.filter(|_| origin.is_some());
+        let list = self.best_list(at);
+        let limits = list.and_then(|list| rules.lists.get(generate::LISTS[list])).copied();
+        let of_list: Vec<usize> = included
+            .iter()
+            .copied()
+            .filter(|other| list.is_some() && self.best_list(*other) == list)
+            .collect();
+        let is_full = |limit: Option<u64>, of: &[usize]| limit.is_some_and(|most| of.len() as u64 >= most);
+        match () {
+            () if is_full(rules.max_items, included) => Some("max_items"),
+            () if is_full(source, &of_origin) => Some("max_source_items"),
+            () if is_full(limits.and_then(|list| list.max_items), &of_list) => Some("max_list_items"),
+            () if with(source_tokens, &of_origin) => Some("max_source_tokens"),
+            () if with(limits.and_then(|list| list.max_tokens), &of_list) => Some("max_list_tokens"),
+            () => None,
+        }
+    }
+
+    /// Lets new documents leave whose text the conversation contains since it grew (rules S9, B6).
+    pub fn drop_repeats(&mut self) {
+        let repeated: Vec<(usize, String)> =
+            self.included_documents().into_iter().filter_map(|at| Some((at, self.repeats(at)?))).collect();
+        for (at, reason) in repeated {
+            self.kept.remove(&Unit::Document(at));
+            self.left.insert(at, reason);
+        }
     }
 }

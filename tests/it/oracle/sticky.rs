@@ -1,6 +1,6 @@
 //! State that a prompt leaves for the next one, in the oracle's terms (rules S5, S7).
 
-use super::{BTreeMap, Oracle, RagFill, Role, Section, Unit, generate};
+use super::{BTreeMap, Oracle, RagFill, Role, Section, Unit};
 use context_window::config::ToolResults;
 
 impl Oracle<'_> {
@@ -76,18 +76,18 @@ impl Oracle<'_> {
 
     /// Returns the documents of the last prompt in its order, if the question is the same and one of them
     /// still competes.
-    fn set(&self) -> Vec<&'static str> {
+    pub fn set(&self) -> Vec<&'static str> {
         let before = self.s.before.as_ref().filter(|before| before.same_question && !self.no_set);
         let Some(before) = before.filter(|_| self.live_question().is_some()) else { return Vec::new() };
         let rules = &self.s.config.rag;
         let good = |at: usize| {
-            let document: &generate::Document = &self.s.rag[at];
+            let document = &self.items[at];
             before.set.contains(&document.id)
                 && !self.over(document.ttl)
                 && rules.min_score.is_none_or(|least| f64::from(document.score) >= least)
                 && rules.max_item_tokens.is_none_or(|most| self.size(Unit::Document(at)) <= most as i64)
         };
-        if (0..self.s.rag.len()).any(good) { before.set.clone() } else { Vec::new() }
+        if (0..self.items.len()).any(good) { before.set.clone() } else { Vec::new() }
     }
 
     pub fn has_a_set(&self) -> bool {
@@ -96,13 +96,16 @@ impl Oracle<'_> {
 
     /// Returns the rank of a document in the last prompt; all others come last.
     pub fn place_in_the_set(&self, at: usize) -> usize {
-        self.set().iter().position(|id| *id == self.s.rag[at].id).unwrap_or(usize::MAX)
+        let place = self.set().iter().position(|id| *id == self.items[at].id);
+        // The rank may differ from the place in the prompt.
+        let ranks = self.s.before.as_ref().map_or(&[][..], |before| &before.ranks);
+        place.map_or(usize::MAX, |place| ranks.get(place).map_or(place, |rank| *rank as usize))
     }
 
     /// Returns true if a document may be included. If documents of the last prompt are kept, only those may.
     pub fn competes(&self, at: usize) -> bool {
         let set = self.set();
-        set.is_empty() || set.contains(&self.s.rag[at].id)
+        set.is_empty() || set.contains(&self.items[at].id)
     }
 
     /// Makes the first offer: all documents of the last prompt within the section's budget, otherwise the
@@ -122,7 +125,7 @@ impl Oracle<'_> {
     }
 
     fn members_of_the_set(&self) -> Vec<usize> {
-        (0..self.s.rag.len()).filter(|at| self.place_in_the_set(*at) < usize::MAX).collect()
+        (0..self.items.len()).filter(|at| self.place_in_the_set(*at) < usize::MAX).collect()
     }
 
     /// Offers the free tokens to all documents of the last prompt or none of them. If none is included yet,
@@ -165,11 +168,18 @@ impl Oracle<'_> {
 
     /// Returns the bytes of a message's own text as sent.
     pub fn bytes_sent(&self, at: usize) -> i64 {
-        let size = self.s.lines[at].size;
-        if let (Some(clip), true) = (self.clip, self.in_the_open_exchange(at)) {
-            return clipped(at, size, clip).unwrap_or(size) as i64;
-        }
-        if at < self.cleared { self.stub(at).unwrap_or(size) as i64 } else { size as i64 }
+        self.text_sent(at).len() as i64
+    }
+
+    /// Returns a message's own text as sent.
+    pub fn text_sent(&self, at: usize) -> String {
+        let text = &self.texts[at];
+        let shorter = match self.clip {
+            Some(clip) if self.in_the_open_exchange(at) => clipped(at, text, clip),
+            _ if at < self.cleared => self.stub(at),
+            _ => None,
+        };
+        shorter.unwrap_or_else(|| text.clone())
     }
 
     fn open(&self) -> Option<usize> {
@@ -182,13 +192,13 @@ impl Oracle<'_> {
         self.owner[at].is_some() && self.owner[at] == self.open()
     }
 
-    /// Returns the length of a result's stub, if the result may be cleared.
-    fn stub(&self, at: usize) -> Option<usize> {
+    /// Returns a result's stub, if the result may be cleared.
+    fn stub(&self, at: usize) -> Option<String> {
         let owner = self.owner[at].filter(|owner| !self.is_head(*owner))?;
-        let size = self.s.lines[at].size;
-        let stub = format!("[Result m{at} was cleared: {size} bytes. Call again if it is needed.]").len();
+        let size = self.texts[at].len();
+        let stub = format!("[Result m{at} was cleared: {size} bytes. Call again if it is needed.]");
         let free = self.pinned(owner).is_none() && !self.required().contains(&owner);
-        (free && stub < size).then_some(stub)
+        (free && stub.len() < size).then_some(stub)
     }
 
     /// Returns the new boundary if clearing is worth while: from the newest result back, freeing at most
@@ -212,11 +222,11 @@ impl Oracle<'_> {
             let owner = self.owner[at].unwrap();
             let turns = self.turns();
             let turn = turns.iter().find(|turn| turn.1.contains(&owner)).unwrap();
-            let Some(stub) = self.stub(at) else { continue };
+            let Some(stub) = self.stub(at).map(|stub| stub.len()) else { continue };
             if owner < start || self.dead(turn, owner).is_some() {
                 continue;
             }
-            let (frame, size) = (super::frame("tool"), self.s.lines[at].size as i64);
+            let (frame, size) = (super::frame("tool"), self.texts[at].len() as i64);
             let limit = frame + stub as i64 + (least - freed);
             freed += (size - stub as i64).min(least - freed);
             weighed += (frame + size).min(limit);
@@ -237,21 +247,23 @@ impl Oracle<'_> {
         }
         let open = self.open().filter(|open| self.required().contains(open))?;
         let results = (0..self.s.lines.len()).filter(|at| self.owner[*at] == Some(open));
-        let longest = results.clone().map(|at| self.s.lines[at].size).max()?;
+        let longest = results.clone().map(|at| self.texts[at].len()).max()?;
         let size = |clip: usize| {
             let clipped = Oracle { clip: Some(clip), ..self.clone() };
             clipped.size(Unit::Message(open))
         };
         let whole = self.size(Unit::Message(open));
-        let shortens =
-            |clip: &usize| results.clone().any(|at| clipped(at, self.s.lines[at].size, *clip).is_some());
+        let shortens = |clip: &usize| results.clone().any(|at| clipped(at, &self.texts[at], *clip).is_some());
         (200..=longest).rev().find(|clip| shortens(clip) && least - whole + size(*clip) <= total)
     }
 }
 
-/// Returns the length of a text clipped to this number of bytes, or `None` if that is no shorter.
-fn clipped(at: usize, size: usize, bytes: usize) -> Option<usize> {
+/// Returns a text clipped to this number of bytes, or `None` if that is no shorter.
+fn clipped(at: usize, text: &str, bytes: usize) -> Option<String> {
+    let size = text.len();
     let gap = size.checked_sub(bytes).filter(|gap| *gap > 0)?;
-    let note = format!("\n[{gap} of the {size} bytes of m{at} are left out here.]\n").len();
-    (bytes + note < size).then_some(bytes + note)
+    let note = format!("\n[{gap} of the {size} bytes of m{at} are left out here.]\n");
+    let end = size - bytes / 2;
+    let clipped = format!("{}{note}{}", &text[..end - gap], &text[end..]);
+    (clipped.len() < size).then_some(clipped)
 }

@@ -192,12 +192,12 @@ impl Oracle<'_> {
 }
 
 /// Translates the planner's decisions to the oracle's terms.
-pub fn planned(session: &Session, oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdicts {
+pub fn planned(oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdicts {
     let mut verdicts = Verdicts::new();
     let mut ranks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (rank, (at, never)) in oracle.documents().into_iter().enumerate() {
         let key =
-            format!("{}{}", session.rag[at].id, never.map_or(String::new(), |never| format!(" {never}")));
+            format!("{}{}", oracle.items[at].id, never.map_or(String::new(), |never| format!(" {never}")));
         ranks.entry(key).or_default().push(rank);
     }
     let mut rank = |key: String| {
@@ -225,12 +225,22 @@ pub fn planned(session: &Session, oracle: &Oracle<'_>, plan: &context_window::Co
                 }
             ),
             ExcludedReason::Policy(rule) => rule.name().to_owned(),
+            ExcludedReason::NearDuplicate { of, share } => format!("near_duplicate of {of} {share}"),
+            ExcludedReason::Repeats { of, share } => format!("repeats of {of} {share}"),
             other => other.name().to_owned(),
         };
         let chosen_later = matches!(
             row.reason,
             ExcludedReason::Budget { .. }
-                | ExcludedReason::Policy(PolicyRule::MaxItems { .. } | PolicyRule::MaxSourceTokens { .. })
+                | ExcludedReason::NearDuplicate { .. }
+                | ExcludedReason::Repeats { .. }
+                | ExcludedReason::Policy(
+                    PolicyRule::MaxItems { .. }
+                        | PolicyRule::MaxSourceItems { .. }
+                        | PolicyRule::MaxSourceTokens { .. }
+                        | PolicyRule::MaxListItems { .. }
+                        | PolicyRule::MaxListTokens { .. }
+                )
         );
         if row.section == Section::Rag {
             let key = if chosen_later { row.id.to_string() } else { format!("{} {reason}", row.id) };

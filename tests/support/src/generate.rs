@@ -4,11 +4,16 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Error, ItemId, Message, Model, PinnedItem,
-    PlanRequest, Priority, RagItem, RequestLimits, Role, TokenCounter, ToolCall, Ttl,
+    PlanRequest, Priority, RagItem, RequestLimits, RetrievedItems, Role, TokenCounter, ToolCall, Ttl,
     config::{Placement, RagFill, Repair, Sections, ToolResults, TtlPolicy},
     plan::Anchor,
 };
 use proptest::prelude::*;
+use std::ops::Range;
+
+mod texts;
+
+pub use texts::with_texts;
 
 /// Returns true if `FULL=1` requests every case.
 pub fn is_full() -> bool {
@@ -48,10 +53,25 @@ pub struct Line {
 #[derive(Debug, Clone)]
 pub struct Document {
     pub id: &'static str,
-    pub size: usize,
+    pub text: String,
     pub score: i32,
     pub origin: Option<&'static str>,
     pub ttl: Option<Ttl>,
+    pub span: Option<Range<u64>>,
+    pub position: Option<u64>,
+    pub date: Option<i64>,
+    /// The number of its list, if the session has several.
+    pub list: usize,
+}
+
+/// The names of ranked lists. The first one is that of the list that has no name.
+pub const LISTS: [&str; 3] = ["documents", "words", "titles"];
+
+/// An item of the conversation that contains the text of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quoting {
+    Line(usize),
+    Note(usize),
 }
 
 #[derive(Debug, Clone)]
@@ -62,6 +82,10 @@ pub struct Session {
     pub notes: Vec<(usize, Priority, Option<Ttl>)>,
     pub lines: Vec<Line>,
     pub rag: Vec<Document>,
+    /// True if the documents come in several ranked lists.
+    pub has_lists: bool,
+    /// Texts at the end of messages and notes.
+    pub quotes: Vec<(Quoting, String)>,
     pub budget: u64,
     pub config: Config,
     pub before: Option<Before>,
@@ -73,6 +97,9 @@ pub struct Before {
     /// The message at which its window started.
     pub start: usize,
     pub set: Vec<&'static str>,
+    /// The ranks of these documents, and the places of those that continue another one. Both may be damaged.
+    pub ranks: Vec<u32>,
+    pub joined: Vec<u32>,
     pub same_question: bool,
     pub cleared: Option<usize>,
 }
@@ -88,8 +115,8 @@ impl Session {
         if let Some(size) = self.system {
             log.push_system("s0", "S".repeat(size));
         }
-        for (at, (size, priority, ttl)) in self.notes.iter().enumerate() {
-            let mut note = PinnedItem::new(format!("n{at}"), "N".repeat(*size)).with_priority(*priority);
+        for (at, (_, priority, ttl)) in self.notes.iter().enumerate() {
+            let mut note = PinnedItem::new(format!("n{at}"), self.note_text(at)).with_priority(*priority);
             if let Some(ttl) = ttl {
                 note = note.with_ttl(*ttl);
             }
@@ -99,7 +126,7 @@ impl Session {
             if at == before {
                 change(&mut log);
             }
-            let id = log.push(line.message(at));
+            let id = log.push(line.message_with(self.line_text(at)));
             if let Some(priority) = line.life.pin {
                 log.pin_message(&id, priority).unwrap();
             }
@@ -112,7 +139,7 @@ impl Session {
 
     pub fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
         let mut request = PlanRequest::new(log)
-            .with_rag(self.documents())
+            .with_retrieved(self.retrieved())
             .with_limits(RequestLimits::prompt_budget(self.budget));
         if let Some(size) = self.focus {
             request = request.with_focus("F".repeat(size));
@@ -135,23 +162,61 @@ impl Session {
             "window_start": message(before.start),
             "live": live,
             "rag": before.set,
+            "rag_ranks": before.ranks,
+            "rag_joined": before.joined,
             "cleared_before": before.cleared.map(message),
         });
         serde_json::from_value(anchor).unwrap()
     }
 
-    pub fn documents(&self) -> Vec<RagItem> {
-        let item = |document: &Document| {
-            let mut item = RagItem::new(document.id, f64::from(document.score), document.text());
-            if let Some(origin) = document.origin {
-                item = item.with_origin(origin);
+    /// Returns the documents with their lists.
+    pub fn retrieved(&self) -> RetrievedItems {
+        if !self.has_lists {
+            return self.rag.iter().map(Document::item).collect();
+        }
+        let list = |number: usize| self.rag.iter().filter(move |one| one.list == number).map(Document::item);
+        let named = (1..).zip(&LISTS[1..]);
+        named.fold(list(0).collect(), |items: RetrievedItems, (number, name)| {
+            items.with_list(*name, list(number))
+        })
+    }
+
+    /// Returns the text of a message.
+    pub fn line_text(&self, at: usize) -> String {
+        self.quoting(Quoting::Line(at), text_of(at, self.lines[at].size))
+    }
+
+    /// Returns the text of a note.
+    pub fn note_text(&self, at: usize) -> String {
+        self.quoting(Quoting::Note(at), "N".repeat(self.notes[at].0))
+    }
+
+    /// Adds its quotes to the own text of an item. A message without a text of its own quotes nothing.
+    fn quoting(&self, by: Quoting, mut text: String) -> String {
+        let has_text = !text.is_empty();
+        for (_, quote) in self.quotes.iter().filter(|(at, _)| *at == by && has_text) {
+            text.push(' ');
+            text.push_str(quote);
+        }
+        text
+    }
+
+    /// Removes bytes from a text, beginning with its quotes.
+    pub fn shorten(&mut self, by: Quoting, bytes: usize) {
+        let mut left = bytes;
+        for (_, quote) in self.quotes.iter_mut().rev().filter(|(at, _)| *at == by) {
+            let cut = left.min(quote.len());
+            quote.truncate(quote.len() - cut);
+            left -= cut;
+            if quote.is_empty() {
+                left = left.saturating_sub(1);
             }
-            match document.ttl {
-                Some(ttl) => item.with_ttl(ttl),
-                None => item,
-            }
-        };
-        self.rag.iter().map(item).collect()
+        }
+        self.quotes.retain(|(_, quote)| !quote.is_empty());
+        match by {
+            Quoting::Line(at) => self.lines[at].size -= left,
+            Quoting::Note(at) => self.notes[at].0 -= left,
+        }
     }
 
     pub fn manager(&self) -> ContextWindowManager {
@@ -167,13 +232,12 @@ impl Session {
     }
 
     pub fn rag_ids(&self) -> Vec<String> {
-        self.rag.iter().map(|document| document.id.to_owned()).collect()
+        self.retrieved().iter().map(|item| item.id().to_string()).collect()
     }
 }
 
 impl Line {
-    pub fn message(&self, at: usize) -> Message {
-        let text = text_of(at, self.size);
+    fn message_with(&self, text: String) -> Message {
         let message = match self.answers {
             Some(id) => Message::tool(id, text),
             None => Message::new(self.role, text),
@@ -184,9 +248,20 @@ impl Line {
 }
 
 impl Document {
-    /// Returns a text of this size. Documents of one size have the same text, so that repeated texts occur.
-    pub fn text(&self) -> String {
-        "D".repeat(self.size)
+    /// Creates a document with a text of this size. Documents of one size have the same text, so that
+    /// repeated texts occur.
+    pub fn plain(id: &'static str, size: usize, score: i32) -> Self {
+        let (origin, ttl, span, position, date) = (None, None, None, None, None);
+        Self { id, text: "D".repeat(size), score, origin, ttl, span, position, date, list: 0 }
+    }
+
+    fn item(&self) -> RagItem {
+        let item = RagItem::new(self.id, f64::from(self.score), self.text.as_str());
+        let item = self.origin.map_or(item.clone(), |origin| item.with_origin(origin));
+        let item = self.span.clone().map_or(item.clone(), |span| item.with_span(span));
+        let item = self.position.map_or(item.clone(), |position| item.with_position(position));
+        let item = self.date.map_or(item.clone(), |date| item.with_date(date));
+        self.ttl.map_or(item.clone(), |ttl| item.with_ttl(ttl))
     }
 }
 
@@ -250,7 +325,11 @@ fn document() -> impl Strategy<Value = Document> {
         prop::option::of(prop::sample::select(&["o1", "o2"][..])),
         ttl(),
     )
-        .prop_map(|(id, size, score, origin, ttl)| Document { id, size, score, origin, ttl })
+        .prop_map(|(id, size, score, origin, ttl)| Document {
+            origin,
+            ttl,
+            ..Document::plain(id, size, score)
+        })
 }
 
 fn config() -> impl Strategy<Value = Config> {
@@ -298,6 +377,11 @@ fn config() -> impl Strategy<Value = Config> {
 }
 
 pub fn session() -> impl Strategy<Value = Session> {
+    with_texts(plain_session())
+}
+
+/// Generates sessions without options that read the texts of documents.
+fn plain_session() -> impl Strategy<Value = Session> {
     let size = || prop::option::weighted(0.4, 1usize..60);
     let note = (1usize..60, priority(), ttl());
     let parts = (size(), size(), prop::collection::vec(1usize..40, 0..3), prop::collection::vec(note, 0..4));
@@ -310,6 +394,8 @@ pub fn session() -> impl Strategy<Value = Session> {
             notes,
             lines,
             rag,
+            has_lists: false,
+            quotes: Vec::new(),
             budget,
             config,
             before,
@@ -321,6 +407,10 @@ pub fn session() -> impl Strategy<Value = Session> {
 /// documents about as large as their section's share, and a question with a long reply before it. Items then
 /// fill gaps: a later item is included before an earlier one.
 pub fn crowded() -> impl Strategy<Value = Session> {
+    with_texts(plain_crowded())
+}
+
+fn plain_crowded() -> impl Strategy<Value = Session> {
     const IDS: [&str; 8] = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"];
     let unlimited = prop_oneof![2 => Just(None), 1 => Just(Some(Ttl::Unlimited))];
     let note = (2usize..120, priority(), unlimited).boxed();
@@ -335,13 +425,8 @@ pub fn crowded() -> impl Strategy<Value = Session> {
             let life = Life { pin: None, ttl: None };
             let line = |role, size| Line { role, size, calls: Vec::new(), answers: None, life: life.clone() };
             let reply = reply.map(|size| line(Role::Assistant, size));
-            let document = |(at, size): (usize, usize)| Document {
-                id: IDS[at],
-                size,
-                score: (IDS.len() - at) as i32,
-                origin: None,
-                ttl: None,
-            };
+            let document =
+                |(at, size): (usize, usize)| Document::plain(IDS[at], size, (IDS.len() - at) as i32);
             Session {
                 system: None,
                 focus: None,
@@ -349,6 +434,8 @@ pub fn crowded() -> impl Strategy<Value = Session> {
                 notes,
                 lines: [line(Role::User, question)].into_iter().chain(reply).collect(),
                 rag: sizes.into_iter().enumerate().map(document).collect(),
+                has_lists: false,
+                quotes: Vec::new(),
                 budget: question as u64 + room,
                 config,
                 before: None,
@@ -362,6 +449,7 @@ pub fn crowded() -> impl Strategy<Value = Session> {
 pub fn talk() -> impl Strategy<Value = Session> {
     (session(), 0u8..4).prop_map(|(mut session, who)| {
         (session.states, session.rag) = (Vec::new(), Vec::new());
+        session.quotes.clear();
         session.notes.iter_mut().for_each(|note| note.2 = Some(Ttl::Unlimited));
         for (at, line) in session.lines.iter_mut().enumerate() {
             if line.life.pin.is_some() {
@@ -398,8 +486,12 @@ pub fn pinned() -> impl Strategy<Value = Session> {
 
 fn before() -> impl Strategy<Value = Before> {
     let set = prop::sample::subsequence(&["d1", "d2", "d3", "d4", "d5", "d6", "d7"][..], 0..5).prop_shuffle();
-    (0usize..15, set, any::<bool>(), prop::option::of(0usize..15))
-        .prop_map(|(start, set, same_question, cleared)| Before { start, set, same_question, cleared })
+    (0usize..15, set, any::<bool>(), prop::option::of(0usize..15)).prop_map(
+        |(start, set, same_question, cleared)| {
+            let (ranks, joined) = (Vec::new(), Vec::new());
+            Before { start, set, ranks, joined, same_question, cleared }
+        },
+    )
 }
 
 /// Returns an anchor without the limits of its prompt.

@@ -24,6 +24,8 @@ pub fn hold(case: &Case<'_>) -> Result<(), String> {
     total_never_exceeds_budget_unless_overflow(case)?;
     every_candidate_has_exactly_one_decision(case)?;
     no_id_is_that_of_two_rows(case)?;
+    chunks_continue_the_row_before(case)?;
+    texts_stand_in_the_items_that_are_named(case)?;
     exchanges_are_all_in_or_all_out(case)?;
     the_prompt_is_sound(case)?;
     live_question_is_in(case)?;
@@ -104,6 +106,42 @@ fn no_id_is_that_of_two_rows(case: &Case<'_>) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     let twice = case.plan.included.iter().find(|row| !seen.insert((row.kind.is_document(), &row.id)));
     law(twice.is_none(), || format!("O2: two rows by the id of {twice:?}"))
+}
+
+/// S9: a document that is excluded because another text contains it names an item of the prompt.
+fn texts_stand_in_the_items_that_are_named(case: &Case<'_>) -> Result<(), String> {
+    for row in &case.plan.excluded {
+        let (of, is_document) = match &row.reason {
+            ExcludedReason::NearDuplicate { of, .. } => (of, true),
+            ExcludedReason::Repeats { of, .. } => (of, false),
+            _ => continue,
+        };
+        let mut named = case.plan.included.iter().filter(|row| row.id == *of);
+        let is_in = named.any(|row| is_document == (row.section == Section::Rag));
+        law(is_in, || format!("S9: {row:?} names no item of the prompt"))?;
+    }
+    Ok(())
+}
+
+/// S14: a row that continues a document follows its row. Delimiters are whole
+/// around a joined text, and nowhere else.
+fn chunks_continue_the_row_before(case: &Case<'_>) -> Result<(), String> {
+    let rows: Vec<_> = case.plan.included.iter().filter(|row| row.kind.is_document()).collect();
+    for (at, row) in rows.iter().enumerate() {
+        let before = at.checked_sub(1).map(|before| rows[before]);
+        if let Some(of) = &row.continues {
+            let follows = before.is_some_and(|before| before.id == *of);
+            law(follows, || format!("S14: {row:?} after {before:?}"))?;
+        }
+        let is_joined = rows.get(at + 1).is_some_and(|next| next.continues.is_some());
+        let text = row.body.text();
+        let (opens, closes) = (text.starts_with("<document id="), text.ends_with("\n</document>\n"));
+        let is_new = row.section == Section::Rag;
+        law(!is_new || opens == row.continues.is_none() && closes != is_joined, || {
+            format!("S14: delimiters of {row:?}")
+        })?;
+    }
+    Ok(())
 }
 
 /// H2: a call is in with exactly one result for each of its calls, right after it.
