@@ -1,7 +1,5 @@
 //! The arguments of `rag`.
 
-#![expect(clippy::doc_markdown, reason = "comments here are help texts")]
-
 use super::{
     Printed,
     flags::{Counts, Hits, RagFile, Terms, rag_file},
@@ -15,12 +13,14 @@ pub(crate) struct Rag {
     /// Retrieval results (JSON), one file for each ranked list, or - for standard input; lists are named by
     /// their files if they have no NAME
     #[arg(
+        // The flags of `Hits` require an argument of this id.
+        id = "rag",
         value_name = "[NAME=]FILE",
         required = true,
         value_parser = rag_file(),
         value_hint = ValueHint::FilePath
     )]
-    pub(crate) rag: Vec<RagFile>,
+    pub(crate) lists: Vec<RagFile>,
     /// Question that the documents answer; it is sent as the only message
     #[arg(long, value_name = "TEXT")]
     pub(crate) question: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Rag {
 impl Rag {
     /// Returns the files that the command reads.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
-        let lists = self.rag.iter().map(|list| list.path.clone());
+        let lists = self.lists.iter().map(|list| list.path.clone());
         Ok(lists.chain(self.terms.files()?).collect())
     }
 }

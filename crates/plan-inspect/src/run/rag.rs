@@ -2,7 +2,7 @@
 
 use super::plan::{View, check_redaction};
 use crate::{
-    args::{Rag, Screen},
+    args::{Rag, RagFile, Screen},
     output::Outputs,
     prepared::{self, Prepared},
 };
@@ -16,9 +16,9 @@ pub(crate) fn run(args: &Rag, screen: &Screen) -> Result<ExitCode> {
     let output = Outputs::for_inputs(args.files()?).claim("--output", args.printed.output.as_deref())?;
     let question = args.question.iter().map(Message::user);
     let mut session = Session::from(question.collect::<Conversation>());
-    session.rag = prepared::documents(&args.rag, &args.hits)?;
+    session.rag = prepared::documents(&args.lists, &args.hits)?;
     let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
-    let names: Vec<String> = args.rag.iter().map(|list| list.list_name()).collect();
+    let names: Vec<String> = args.lists.iter().map(RagFile::list_name).collect();
     let view = View {
         printed: &args.printed,
         certainty: &args.certainty,

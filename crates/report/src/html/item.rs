@@ -353,8 +353,8 @@ impl<'a> Sources<'a> {
             request.log.note_entries().iter().map(|(_, note)| (&note.item.id, &*note.item.text)).collect();
         // Scores of several lists cannot be compared; the reason has the ranks.
         let is_fused = request.rag.list_names().nth(1).is_some();
-        let scored = request.rag.iter().filter(|_| !is_fused);
-        let scores = scored.map(|item| (&item.id, item.score)).collect();
+        let documents_with_scores = request.rag.iter().filter(|_| !is_fused);
+        let scores = documents_with_scores.map(|item| (&item.id, item.score)).collect();
         Self { request, documents, notes, scores }
     }
 
