@@ -107,6 +107,7 @@ proptest! {
     #[test]
     fn every_law_holds_for_changed_sessions(session in generate::session(), rough in prop::bool::ANY, more in 0u64..300) {
         every_law_holds_with_estimates_too(&session, rough)?;
+        prompts_fit_if_counts_do_not_add_up(&session)?;
         prefix_fill_is_monotone(session.clone(), more)?;
         documents_stay_before_their_question(session.clone(), more as usize)?;
         check_asked_item_is_gone_next_turn(session)?;
@@ -204,6 +205,25 @@ fn documents_of_the_last_prompt_are_repeated(planned: &Planned<'_>) -> Result<()
     if texts.iter().flat_map(|(ids, _)| ids).all(|id| ids.contains(id)) {
         prop_assert_eq!(stayed, texts);
     }
+    Ok(())
+}
+
+/// A text has more tokens than its pieces here, so some prompts are planned again with fewer of them. They fit
+/// nevertheless, and the total is the count of the prompt as a whole (rules N3, S6).
+fn prompts_fit_if_counts_do_not_add_up(session: &Session) -> Result<(), TestCaseError> {
+    let counter =
+        || TokenCounter::from_fn("quarters", |text| Ok::<_, std::fmt::Error>(text.len() as u64 / 4));
+    // The sizes of a session are in bytes.
+    let mut session = Session { budget: (session.budget / 4).max(1), ..session.clone() };
+    session.config.tokens.calibration_per_mille = 1_000;
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), counter(), session.config.clone()).unwrap();
+    let log = session.log();
+    let plan = plan(&session, &log, &manager)?;
+    let total = plan.estimated_tokens_total.tokens;
+    let is_minimal = !plan.included.iter().any(|row| row.reason == IncludedReason::Relevant);
+    prop_assert!(total <= session.budget || plan.overflow.is_some() && is_minimal, "{:?}", plan.overflow);
+    prop_assert_eq!(total, recount::messages(&plan, &counter()));
     Ok(())
 }
 
