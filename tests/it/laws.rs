@@ -187,23 +187,26 @@ fn the_order_of_documents_changes_no_decision(planned: &Planned<'_>) -> Result<(
     Ok(())
 }
 
-/// The next prompt of the same question begins its documents with the bytes of this one's, joined texts and
-/// any order included (rule S5). If some of them no longer fit, whole texts leave.
+/// Returns true if documents of one id differ, so that an id does not name one of them.
+fn has_ambiguous_ids(session: &Session) -> bool {
+    let documents = session.rag.iter().map(|document| (document.id, &document.text, document.origin));
+    let documents: BTreeSet<_> = documents.collect();
+    let ids: BTreeSet<&str> = documents.iter().map(|(id, ..)| *id).collect();
+    ids.len() < documents.len()
+}
+
+/// If the documents of a prompt stay, the next prompt of the same question begins its documents with their
+/// bytes, joined texts and any order included (rule S5).
 fn documents_of_the_last_prompt_are_repeated(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     let texts = document_texts(planned.plan);
-    if texts.is_empty() || planned.plan.live().is_none() {
+    if texts.is_empty() || planned.plan.live().is_none() || has_ambiguous_ids(planned.session) {
         return Ok(());
     }
     let next = planned.manager.build_plan(&planned.request().with_previous(planned.plan.anchor())).unwrap();
     let again = document_texts(&next);
-    let stayed: Vec<_> = texts.iter().filter(|text| again.contains(text)).cloned().collect();
-    // If not even one of them fits, all documents compete again.
-    if !stayed.is_empty() {
-        prop_assert_eq!(&again[..stayed.len()], &stayed[..]);
-    }
     let ids: BTreeSet<&String> = again.iter().flat_map(|(ids, _)| ids).collect();
     if texts.iter().flat_map(|(ids, _)| ids).all(|id| ids.contains(id)) {
-        prop_assert_eq!(stayed, texts);
+        prop_assert_eq!(&again[..texts.len()], &texts[..]);
     }
     Ok(())
 }
@@ -253,6 +256,9 @@ fn documents_stay_before_their_question(mut session: Session, some: usize) -> Re
         before.messages(),
         after.messages()
     );
+    // A text that stands is not sent again, also as a chunk of a joined one.
+    let twice = after.included.iter().find(|row| row.kind.is_document() && row.id.as_str().contains('@'));
+    prop_assert!(has_ambiguous_ids(&session) || twice.is_none(), "{:?}", twice);
     let counted = recount::messages(&after, &generate::bytes());
     let calibrated = session.config.tokens.calibration_per_mille != 1_000;
     prop_assert!(calibrated || after.estimated_tokens_total.tokens == counted);

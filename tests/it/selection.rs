@@ -1,6 +1,7 @@
 //! Selection of documents by several lists and by the texts that contain each other, and their order (rules
 //! S8, S9, S14, O1).
 
+use crate::support::recount;
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
     RagItem, RequestLimits, TokenCounter, ToolCall,
@@ -251,6 +252,8 @@ fn joined_text_that_fitted_stays_as_a_whole() {
         let limits = RequestLimits::prompt_budget(budget);
         PlanRequest::new(&log).with_rag(documents.clone()).with_limits(limits)
     };
+    // A better document would be included if those of the last prompt were given up.
+    let better = RagItem::new("better", 2.0, "Refunds are quick.");
     let whole = manager.build_plan(&request(10_000)).unwrap();
     let needed = whole.estimated_tokens_total.tokens;
     let continues = |plan: &ContextPlan| {
@@ -262,7 +265,8 @@ fn joined_text_that_fitted_stays_as_a_whole() {
     let mut anchor = serde_json::json!(whole.anchor());
     anchor.as_object_mut().unwrap().remove("limits");
     let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
-    let again = manager.build_plan(&request(needed).with_previous(anchor)).unwrap();
+    let next = request(needed).with_rag(documents.iter().cloned().chain([better])).with_previous(anchor);
+    let again = manager.build_plan(&next).unwrap();
     assert_eq!((continues(&again), again.estimated_tokens_total.tokens), (expected.into(), needed));
     assert!(again.overhead.iter().all(|line| line.tokens > 0), "{:?}", again.overhead);
 }
@@ -278,4 +282,41 @@ fn document_that_repeats_a_retained_one_is_not_sent() {
     let again = RagItem::new("copy", 0.9, REFUNDS.replace(", and", "; and"));
     let next = manager.build_plan(&PlanRequest::new(&log).with_rag([again])).unwrap();
     assert_eq!(reasons(&next), ["refunds: in", "copy: repeats refunds, 100 %"]);
+}
+
+#[test]
+fn document_leaves_once_the_conversation_grows_onto_its_text() {
+    let log = Conversation::from([
+        Message::user(format!("They wrote: {REFUNDS}")),
+        Message::assistant("I see."),
+        Message::user("How long do refunds take?"),
+    ]);
+    let documents = [
+        RagItem::new("refunds", 0.9, REFUNDS).with_origin("faq.md"),
+        RagItem::new("hours", 0.5, "Open from 9 to 18.").with_origin("faq.md"),
+    ];
+    // The conversation has no share, so it includes its first messages only after the documents.
+    let config = "[rag]\nrepeats = 90\nmax_source_items = 1\n[sections]\nsystem_pinned.share = 0\nconversation.share = 0\nrag.share = 1000\n";
+    let config = Config::from_toml(config, "test").unwrap();
+    let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::bytes(), config).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents)).unwrap();
+    // It does not count towards the limit of its source any more.
+    assert_eq!(reasons(&plan), ["hours: in", "refunds: repeats m0, 100 %"]);
+}
+
+/// This counter is known to add up at delimiters, so what joining saves has a line of its own (rule N3).
+#[test]
+#[cfg(feature = "openai")]
+fn rest_of_a_joined_text_is_counted_exactly() {
+    let log = question();
+    let counter = TokenCounter::o200k_base();
+    let config = Config::from_toml("[rag]\njoin_chunks = true\n", "test").unwrap();
+    let manager = ContextWindowManager::new(Model::custom("m"), counter.clone(), config).unwrap();
+    let mut documents = chunks();
+    // The middle chunk comes last, so both others were priced as texts of their own.
+    documents.iter_mut().for_each(|item| item.score = if item.id == "two" { 0.1 } else { item.score });
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents)).unwrap();
+    assert_eq!(plan.included.iter().filter(|row| row.continues.is_some()).count(), 2);
+    assert!(plan.overhead.iter().any(|line| line.tokens < 0), "{:?}", plan.overhead);
+    assert_eq!(plan.estimated_tokens_total.tokens, recount::messages(&plan, &counter));
 }
