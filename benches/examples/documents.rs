@@ -1,62 +1,99 @@
-//! Times plans with many documents.
+//! Times plans with many documents, with the comparisons of their texts turned on one by one: the first plan
+//! of a manager, and the same plan again.
+//!
+//!     cargo run --release -p context-window-benches --example documents -- [DOCUMENTS [SOURCES]]
 #![allow(
-    clippy::pedantic,
-    clippy::unwrap_used,
-    clippy::print_stdout,
     clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
     missing_docs,
     reason = "a bench"
 )]
+
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits,
 };
 use std::time::Instant;
 
+const OPTIONS: [(&str, &str); 5] = [
+    ("off", "near_duplicates = 0\nrepeats = 0\njoin_chunks = false"),
+    ("near_duplicates", "near_duplicates = 90\nrepeats = 0\njoin_chunks = false"),
+    ("repeats", "near_duplicates = 0\nrepeats = 90\njoin_chunks = false"),
+    ("join_chunks", "near_duplicates = 0\nrepeats = 0\njoin_chunks = true"),
+    (
+        "all",
+        "near_duplicates = 90\nrepeats = 90\njoin_chunks = true\norder = \"edges\"\nmax_source_items = 5",
+    ),
+];
+
+/// Pseudo-random texts, the same in each run.
+struct Texts {
+    seed: u64,
+    words: Vec<String>,
+}
+
+impl Texts {
+    fn new() -> Self {
+        let mut texts = Self { seed: 7, words: Vec::new() };
+        for _ in 0..5_000 {
+            let length = 3 + texts.next() % 7;
+            let word = (0..length).map(|_| char::from(b'a' + (texts.next() % 26) as u8)).collect();
+            texts.words.push(word);
+        }
+        texts
+    }
+
+    fn next(&mut self) -> usize {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.seed >> 33) as usize
+    }
+
+    fn text(&mut self, words: usize) -> String {
+        let text: Vec<usize> = (0..words).map(|_| self.next() % self.words.len()).collect();
+        text.into_iter().map(|at| self.words[at].as_str()).collect::<Vec<_>>().join(" ")
+    }
+}
+
 fn main() {
-    let mut seed = 7u64;
-    let mut next = move || {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) as usize
-    };
-    let words: Vec<String> = (0..5000)
-        .map(|_| {
-            let n = 3 + next() % 7;
-            (0..n).map(|_| char::from(b'a' + (next() % 26) as u8)).collect()
-        })
-        .collect();
-    let count: usize = std::env::args().nth(1).map_or(20000, |n| n.parse().unwrap());
-    let origins: usize = std::env::args().nth(2).map_or(2000, |n| n.parse().unwrap());
+    let number = |nth, default| std::env::args().nth(nth).map_or(default, |text| text.parse().unwrap());
+    let (count, sources) = (number(1, 20_000), number(2, 2_000));
+    let mut texts = Texts::new();
     let documents: Vec<RagItem> = (0..count)
         .map(|at| {
-            let text: Vec<&str> = (0..150).map(|_| words[next() % 5000].as_str()).collect();
-            RagItem::new(format!("d{at}"), 1.0 / (at as f64 + 1.0), text.join(" "))
-                .with_origin(format!("o{}", at % origins))
+            let item = RagItem::new(format!("d{at}"), 1.0 / (at as f64 + 1.0), texts.text(150));
+            item.with_origin(format!("source {}", at % sources))
         })
         .collect();
-    let log = Conversation::from_iter(
-        (0..400)
-            .map(|at| {
-                let text: Vec<&str> = (0..120).map(|_| words[next() % 5000].as_str()).collect();
-                if at % 2 == 0 { Message::user(text.join(" ")) } else { Message::assistant(text.join(" ")) }
-            })
-            .chain([Message::user("How long do refunds take?")]),
-    );
-    for (budget, name, toml) in [8_000u64, 128_000].into_iter().flat_map(|b| [
-        (b, "off", "near_duplicates = 0\nrepeats = 0\njoin_chunks = false"), (b, "near", "near_duplicates = 90\nrepeats = 0\njoin_chunks = false"), (b, "repeats", "near_duplicates = 0\nrepeats = 90\njoin_chunks = false"), (b, "join", "near_duplicates = 0\nrepeats = 0\njoin_chunks = true"),
-        (b, "all", "near_duplicates = 90\nrepeats = 90\njoin_chunks = true\norder = \"edges\"\nmax_source_items = 5"),
-    ]) {
-        let config = Config::from_toml(&format!("[rag]\n{toml}\n"), "t").unwrap();
-        let manager = ContextWindowManager::configured(Model::named("gpt-4o").unwrap(), config).unwrap();
-        manager.build_plan(&PlanRequest::new(&Conversation::from([Message::user("warm")]))).unwrap();
-        let mut times = Vec::new();
-        for _ in 0..6 {
-            let request = PlanRequest::new(&log).with_rag(documents.iter().cloned()).with_limits(RequestLimits::prompt_budget(budget));
-            let start = Instant::now();
-            let plan = manager.build_plan(&request).unwrap();
-            times.push(start.elapsed().as_micros() as f64 / 1000.0);
-            if times.len() == 1 { print!("{budget} {name}: {} docs in, {} tokens; cold {:.1} ms", plan.included.iter().filter(|r| r.role.is_none()).count(), plan.estimated_tokens_total.tokens, times[0]); }
+    let turns = (0..400).map(|at| {
+        let text = texts.text(120);
+        if at % 2 == 0 { Message::user(text) } else { Message::assistant(text) }
+    });
+    let log = Conversation::from_iter(turns.chain([Message::user("How long do refunds take?")]));
+    for budget in [8_000, 128_000] {
+        for (name, options) in OPTIONS {
+            let config = Config::from_toml(&format!("[rag]\n{options}\n"), "options").unwrap();
+            let manager = ContextWindowManager::configured(Model::named("gpt-4o").unwrap(), config).unwrap();
+            // The vocabulary is read once a process, not in the first measured plan.
+            let short = Conversation::from([Message::user("Hello.")]);
+            manager.build_plan(&PlanRequest::new(&short)).unwrap();
+            let mut times: Vec<u128> = Vec::new();
+            let mut included = 0;
+            for _ in 0..6 {
+                let request = PlanRequest::new(&log)
+                    .with_rag(documents.iter().cloned())
+                    .with_limits(RequestLimits::prompt_budget(budget));
+                let start = Instant::now();
+                let plan = manager.build_plan(&request).unwrap();
+                times.push(start.elapsed().as_micros());
+                included = plan.included.iter().filter(|row| row.role.is_none()).count();
+            }
+            let again = times[1..].iter().min().unwrap();
+            println!(
+                "{budget:>7} {name:16} {included:>3} documents included; cold {:>6.1} ms, again {:>6.1} ms",
+                times[0] as f64 / 1000.0,
+                *again as f64 / 1000.0,
+            );
         }
-        times[1..].sort_by(f64::total_cmp);
-        println!(", again {:.1} ms", times[1]);
     }
 }

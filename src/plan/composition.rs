@@ -370,7 +370,8 @@ pub fn about(arguments: &str) -> String {
 /// Returns the beginning of an item's text, on one line. For a document the delimiter is left out.
 pub fn first_line(row: &PlannedItem) -> String {
     let message = &row.body;
-    if row.kind.is_document() {
+    // A document that continues another one has no line before its text.
+    if row.kind.is_document() && row.continues.is_none() {
         return one_line(message.text().split_once('\n').map_or("", |(_, text)| text));
     }
     let text = message.plain_texts().find(|text| !text.trim().is_empty());

@@ -126,6 +126,11 @@ impl RetrievedItems {
         })
     }
 
+    /// Returns the lists that have names.
+    pub(crate) fn named_lists(&self) -> &[RankedList] {
+        &self.lists
+    }
+
     /// Returns the lists if there are several, whose ranks are fused.
     pub(crate) fn fused_lists(&self) -> &[RankedList] {
         if self.lists.len() > 1 { &self.lists } else { &[] }

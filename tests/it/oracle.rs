@@ -55,6 +55,8 @@ struct Oracle<'a> {
     kept: BTreeMap<Unit, (Section, &'static str)>,
     /// Documents that left because the conversation contains them, with the reason (rules S9, B6).
     left: BTreeMap<usize, String>,
+    /// Documents that an earlier offer found in another text, with the reason.
+    contained: BTreeMap<usize, String>,
     /// Index of the message before which results are cleared (rule S7).
     cleared: usize,
     /// Bytes kept of each result in the open exchange, if they are clipped (rule S7).
@@ -106,6 +108,7 @@ impl<'a> Oracle<'a> {
             second: BTreeSet::new(),
             kept: BTreeMap::new(),
             left: BTreeMap::new(),
+            contained: BTreeMap::new(),
             cleared: 0,
             clip: None,
             paid: false,
@@ -158,7 +161,12 @@ impl<'a> Oracle<'a> {
     fn decide(mut self) -> Decided {
         self.cleared = self.cleared_before();
         loop {
-            let again = Oracle { kept: BTreeMap::new(), left: BTreeMap::new(), ..self.clone() };
+            let again = Oracle {
+                kept: BTreeMap::new(),
+                left: BTreeMap::new(),
+                contained: BTreeMap::new(),
+                ..self.clone()
+            };
             self = match self.decide_once() {
                 Ok(decided) => return decided,
                 Err(Again::Shorter(cleared, clip)) => Oracle { cleared, clip, paid: false, ..again },

@@ -167,7 +167,7 @@ impl<'a> Costs<'a> {
 
     /// Returns the name of a list and its options. Returns `None` if it has none.
     pub(crate) fn list_options(&self, list: u32, rules: &RagOptions) -> Option<(Arc<str>, ListOptions)> {
-        let name = &self.candidates.request().rag.fused_lists()[list as usize].name;
+        let name = &self.candidates.request().rag.named_lists()[list as usize].name;
         rules.lists.get(&**name).map(|options| (Arc::clone(name), *options))
     }
 

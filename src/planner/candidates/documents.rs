@@ -149,7 +149,8 @@ fn ordered(
     places: &BTreeMap<&ItemId, SentDocument>,
     rules: &RagOptions,
 ) -> Vec<Order> {
-    let lists = items.fused_lists();
+    // A list alone is ordered by its scores; its ranks count only for its limits.
+    let (lists, is_fused) = (items.named_lists(), !items.fused_lists().is_empty());
     let mut ranks = vec![SmallVec::new(); if lists.is_empty() { 0 } else { items.len() }];
     for (number, list) in (0..).zip(lists) {
         for (rank, at) in (1..).zip(ranked(items, list)) {
@@ -160,7 +161,7 @@ fn ordered(
     let order = |at: &usize| {
         let place = if places.is_empty() { None } else { places.get(&items[*at].id) };
         let ranks = ranks.get_mut(*at).map(std::mem::take).unwrap_or_default();
-        let value = if lists.is_empty() { order_of(items[*at].score) } else { fused(&ranks, &weights) };
+        let value = if is_fused { fused(&ranks, &weights) } else { order_of(items[*at].score) };
         Order { at: *at, set: place.map_or(usize::MAX, |sent| sent.rank), value, ranks }
     };
     let mut order: Vec<Order> = new.iter().map(order).collect();

@@ -432,7 +432,7 @@ impl<'a> Candidates<'a> {
     /// Returns the ranks of a document in the lists of the request. Returns nothing if there is one list.
     pub(crate) fn list_ranks(&self, rank: Rank) -> Vec<ListRank> {
         let lists = self.request.rag.fused_lists();
-        let ranks = self.index.document(rank).ranks.iter();
+        let ranks = self.index.document(rank).ranks.iter().filter(|_| !lists.is_empty());
         ranks
             .map(|(list, rank)| ListRank::new(lists[*list as usize].name.clone(), u64::from(*rank)))
             .collect()

@@ -144,6 +144,8 @@ impl<W: Walker> Selector<'_, W> {
                     ExcludedReason::Budget { room: left, limited_by }
                 }
             };
+            // A text that is contained stays so while nothing leaves: that it does not fit either is no news.
+            let reason = chosen.documents.known_reason(rank).cloned().unwrap_or(reason);
             together.sort_unstable();
             offer.excluded.extend(together.into_iter().map(|rank| (rank, reason.clone())));
         }
@@ -270,9 +272,24 @@ pub(crate) struct ChosenDocuments {
     pub(crate) taken: TakenDocuments,
     /// Documents that left because the conversation contains them.
     left: BTreeMap<Rank, ExcludedReason>,
+    /// Documents that an earlier offer found in another text.
+    contained: BTreeMap<Rank, ExcludedReason>,
 }
 
 impl ChosenDocuments {
+    /// Returns the reason of an earlier offer, if it holds whatever the tokens.
+    fn known_reason(&self, rank: Rank) -> Option<&ExcludedReason> {
+        if self.left.is_empty() { self.contained.get(&rank) } else { None }
+    }
+
+    /// Records documents that other texts contain.
+    fn remember(&mut self, excluded: &[(Rank, ExcludedReason)]) {
+        use ExcludedReason::{NearDuplicate, Repeats};
+        let contained =
+            excluded.iter().filter(|(_, reason)| matches!(reason, NearDuplicate { .. } | Repeats { .. }));
+        self.contained.extend(contained.cloned());
+    }
+
     /// Returns the number of documents that left.
     pub(super) fn left(&self) -> usize {
         self.left.len()
@@ -313,6 +330,7 @@ impl Offer {
             chosen.included.keep_document(slot, tokens);
         }
         chosen.documents.taken = self.taken;
+        chosen.documents.remember(&self.excluded);
         chosen.reasons.documents = self.excluded;
     }
 
@@ -324,6 +342,7 @@ impl Offer {
             chosen.included.keep_document(slot, tokens);
         }
         chosen.documents.taken = self.taken;
+        chosen.documents.remember(&self.excluded);
         exclude_other_documents(index, self.left, self.excluded, chosen);
     }
 }

@@ -188,13 +188,16 @@ impl Oracle<'_> {
                 stopped = fill == RagFill::Prefix;
                 if capped { "budget/cap" } else { "budget/size" }.to_owned()
             } else if let Some(contained) = self.near_duplicate(at, &included).or_else(|| self.repeats(at)) {
+                self.contained.entry(at).or_insert_with(|| contained.clone());
                 contained
             } else {
                 left -= size;
                 self.keep(unit, Section::Rag, "relevant");
                 continue;
             };
-            out.insert(unit, reason);
+            // A text that was contained when it fitted keeps that reason, unless a document has left since.
+            let known = self.contained.get(&at).filter(|_| self.left.is_empty()).cloned();
+            out.insert(unit, known.unwrap_or(reason));
         }
         out
     }

@@ -250,12 +250,20 @@ impl Oracle<'_> {
 }
 
 /// Returns the words of a text: letters and digits in lower case. Each character of a script without spaces
-/// is one.
+/// is one, and each symbol. A number has its sign.
 pub fn words(text: &str) -> Vec<String> {
     let mut spaced = String::new();
-    for c in text.to_lowercase().chars() {
+    let letters: Vec<char> = text.to_lowercase().chars().collect();
+    for (at, c) in letters.iter().copied().enumerate() {
+        let follows = at.checked_sub(1).map_or(' ', |before| letters[before]);
         match c {
             '\u{3400}'..='\u{9fff}' => spaced.extend([' ', c, ' ']),
+            '-' if !follows.is_alphanumeric() && letters.get(at + 1).is_some_and(char::is_ascii_digit) => {
+                spaced.extend([' ', c]);
+            }
+            '<' | '>' | '=' | '+' | '%' | '&' | '^' | '~' | '$' | '€' | '£' => {
+                spaced.extend([' ', c, ' '])
+            }
             c if c.is_alphanumeric() => spaced.push(c),
             _ => spaced.push(' '),
         }

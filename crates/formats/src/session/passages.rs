@@ -1,6 +1,6 @@
 //! The retrieved documents of a session: one list, or an object with several ranked lists.
 
-use super::wire::Id;
+use super::id::Id;
 use crate::date::Date;
 use context_window::{RagItem, RetrievedItems, Ttl};
 use serde::{

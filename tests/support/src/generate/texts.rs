@@ -76,7 +76,7 @@ struct Options {
     join_chunks: bool,
     order: DocumentOrder,
     max_source_items: Option<u64>,
-    lists: Vec<(u16, Option<u64>, Option<u64>)>,
+    lists: Vec<(u8, Option<u64>, Option<u64>)>,
 }
 
 #[derive(Debug, Clone)]
@@ -193,7 +193,7 @@ fn options() -> impl Strategy<Value = Options> {
         1 => Just(DocumentOrder::Source),
     ];
     let limit = |most: u64| prop::option::weighted(0.1, 1..most);
-    let weight = prop::sample::select(&[1u16, 1, 1, 2, 3, 1000][..]);
+    let weight = prop::sample::select(&[1u8, 1, 1, 2, 3, 100][..]);
     let lists = prop::collection::vec((weight, limit(4), limit(250)), LISTS.len());
     (any::<bool>(), share(), share(), prop::bool::weighted(0.6), order, limit(4), lists).prop_map(
         |(are_alone, near_duplicates, repeats, join_chunks, order, max_source_items, lists)| Options {
