@@ -528,6 +528,33 @@ fn explanations_use_the_joint_count_of_documents() {
     }
 }
 
+/// The counts of this counter add up at delimiters, but a joined text has a line break that its chunks lack.
+#[test]
+#[cfg(feature = "openai")]
+fn explanations_use_the_count_of_a_joined_text() {
+    let mut config = context_window::Config::default();
+    config.rag.join_chunks = true;
+    let counter = context_window::TokenCounter::o200k_base();
+    let manager = ContextWindowManager::new(model(0), counter, config).unwrap();
+    let log = context_window::Conversation::from([context_window::Message::user("Who paid the fee?")]);
+    let shared = "the fee is paid by the one who sends it\n";
+    let chunk =
+        |id: &str, score, text: String| context_window::RagItem::new(id, score, text).with_origin("guide.md");
+    let other = context_window::RagItem::new("other", 0.1, "No fee here.");
+    let documents = [
+        chunk("one", 0.9, format!("First of all {shared}")),
+        chunk("two", 0.8, format!("{shared}and nobody else")),
+        other,
+    ];
+    let request = PlanRequest::new(&log).with_rag(documents);
+    let plan = manager.build_plan(&request).unwrap();
+    let joins = plan.overhead.iter().find(|line| line.what == context_window::plan::Overhead::Joins);
+    assert!(joins.is_some_and(|line| line.tokens > 0), "{:?}", plan.overhead);
+    for budget in 10..=plan.estimated_tokens_total.tokens {
+        all_agree(&manager, &request, budget);
+    }
+}
+
 /// Of two documents with one id, the one with the higher score is explained. The other one is a repeat at
 /// every budget.
 #[test]
