@@ -271,9 +271,17 @@ fn target() -> impl Strategy<Value = u8> {
 }
 
 /// Checks a session without changes.
-fn agrees_as_it_is(mut session: Session, target: u8) -> Result<(), TestCaseError> {
+fn agrees_as_it_is(session: Session, target: u8) -> Result<(), TestCaseError> {
+    agrees_with(generate::bytes(), session, target)
+}
+
+fn agrees_with(
+    counter: context_window::TokenCounter,
+    mut session: Session,
+    target: u8,
+) -> Result<(), TestCaseError> {
     session.budget = session.budget.min(MOST);
-    let (counter, config) = (generate::bytes(), session.config.clone());
+    let config = session.config.clone();
     let manager = ContextWindowManager::new(model(target), counter, config).unwrap();
     let limits =
         RequestLimits::prompt_budget(session.budget).with_model_context_len(MOST).with_safety_buffer(0);
@@ -291,6 +299,16 @@ proptest! {
         (session, target) in (generate::crowded(), target()),
     ) {
         agrees_as_it_is(session, target)?;
+    }
+
+    /// The counts of documents add up with this counter, except those of joined texts.
+    #[test]
+    #[cfg(feature = "openai")]
+    fn counterfactuals_agree_if_counts_add_up_at_delimiters(
+        (mut session, target) in (generate::crowded(), target()),
+    ) {
+        session.budget = session.budget / 3 + 1;
+        agrees_with(context_window::TokenCounter::o200k_base(), session, target)?;
     }
 
     /// Pinned messages compete, each together with its user message.
@@ -525,6 +543,33 @@ fn explanations_use_the_joint_count_of_documents() {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     for budget in [20, 60, 80, 100, 120] {
         agrees(&manager, &request, budget, &ids);
+    }
+}
+
+/// The counts of this counter add up at delimiters, but a joined text has a line break that its chunks lack.
+#[test]
+#[cfg(feature = "openai")]
+fn explanations_use_the_count_of_a_joined_text() {
+    let mut config = context_window::Config::default();
+    config.rag.join_chunks = true;
+    let counter = context_window::TokenCounter::o200k_base();
+    let manager = ContextWindowManager::new(model(0), counter, config).unwrap();
+    let log = context_window::Conversation::from([context_window::Message::user("Who paid the fee?")]);
+    let shared = "the fee is paid by the one who sends it\n";
+    let chunk =
+        |id: &str, score, text: String| context_window::RagItem::new(id, score, text).with_origin("guide.md");
+    let other = context_window::RagItem::new("other", 0.1, "No fee here.");
+    let documents = [
+        chunk("one", 0.9, format!("First of all {shared}")),
+        chunk("two", 0.8, format!("{shared}and nobody else")),
+        other,
+    ];
+    let request = PlanRequest::new(&log).with_rag(documents);
+    let plan = manager.build_plan(&request).unwrap();
+    let joins = plan.overhead.iter().find(|line| line.what == context_window::plan::Overhead::Joins);
+    assert!(joins.is_some_and(|line| line.tokens > 0), "{:?}", plan.overhead);
+    for budget in 10..=plan.estimated_tokens_total.tokens {
+        all_agree(&manager, &request, budget);
     }
 }
 

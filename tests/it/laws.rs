@@ -211,8 +211,8 @@ fn documents_of_the_last_prompt_are_repeated(planned: &Planned<'_>) -> Result<()
     Ok(())
 }
 
-/// A text has more tokens than its pieces here, so some prompts are planned again with fewer of them. They fit
-/// nevertheless, and the total is the count of the prompt as a whole (rules N3, S6).
+/// A text has more tokens than its pieces here, so some prompts are planned again with fewer of them. They
+/// fit nevertheless, and the total is the count of the prompt as a whole (rules N3, S6).
 fn prompts_fit_if_counts_do_not_add_up(session: &Session) -> Result<(), TestCaseError> {
     let counter =
         || TokenCounter::from_fn("quarters", |text| Ok::<_, std::fmt::Error>(text.len() as u64 / 4));
@@ -256,7 +256,7 @@ fn documents_stay_before_their_question(mut session: Session, some: usize) -> Re
         before.messages(),
         after.messages()
     );
-    // A text that stands is not sent again, also as a chunk of a joined one.
+    // A retained text is not sent again, also as a chunk of a joined one.
     let twice = after.included.iter().find(|row| row.kind.is_document() && row.id.as_str().contains('@'));
     prop_assert!(has_ambiguous_ids(&session) || twice.is_none(), "{:?}", twice);
     let counted = recount::messages(&after, &generate::bytes());

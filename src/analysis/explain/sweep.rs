@@ -58,6 +58,8 @@ pub(super) struct Sweep<'p> {
     /// The most tokens by which a prompt can exceed the sum of its parts (rules N3, H5); `None` if there is
     /// no known bound.
     most_added: Option<u64>,
+    /// True if chunks of documents may be joined.
+    may_join: bool,
     /// The largest budget of the sweep.
     pub(super) largest_budget: u64,
     minimum: BTreeSet<Key>,
@@ -94,8 +96,10 @@ impl<'p> Sweep<'p> {
         let largest_budget = context.largest_budget();
         let index = rounds.first.first.index();
         // The text of joined chunks is counted as a whole, so only layout knows its tokens (S14).
-        let joins = Comparisons::default().finds_joins(&rounds.first.first, &manager.config().rag);
-        let most_added = manager.most_added(!index.document_slots().is_empty())?.filter(|_| !joins);
+        let rankings = std::iter::once(&rounds.first.first).chain(&rounds.first.reranked);
+        let finds_joins = |one| Comparisons::default().finds_joins(one, &manager.config().rag);
+        let may_join = rankings.into_iter().any(finds_joins);
+        let most_added = manager.most_added(!index.document_slots().is_empty())?.filter(|_| !may_join);
         // A goal keeps ranges long, but ignores the comparisons of the walk. That is safe only if nothing
         // else changes the plan. Added tokens may displace a candidate that is included after the goal.
         // Losses depend on everything before the goal.
@@ -119,6 +123,7 @@ impl<'p> Sweep<'p> {
             first: Rankings::from_gathered(&rounds.first, manager, goal, available),
             available,
             most_added,
+            may_join,
             largest_budget,
             minimum: index.minimum().into_iter().map(|(id, ..)| Key::Item(id)).collect(),
             required_by_provider: if is_asked { required_by_provider } else { Vec::new() },
@@ -276,8 +281,9 @@ impl<'p> Sweep<'p> {
         if solution.is_minimal() && self.most_added.is_some() && !needs_plan {
             return Ok(self.solved(ranked, (from, to), solution, Vec::new()));
         }
-        // The quick way finds no faults, so it is only for requests that cannot lose anything.
+        // The quick way finds no faults and joins no texts, so it is only for requests without both.
         if !self.rounds.can_lose_texts
+            && !self.may_join
             && let Some(solved) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
         {
             return Ok(solved);

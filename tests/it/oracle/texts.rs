@@ -217,7 +217,7 @@ impl Oracle<'_> {
         match self.s.config.rag.order {
             DocumentOrder::RelevanceLast => new.reverse(),
             DocumentOrder::Edges => {
-                // The weakest document stands in the middle: from the worst one on, each is put before or
+                // The weakest document is in the middle: from the worst one on, each is put before or
                 // behind the others.
                 let mut edges: Vec<usize> = Vec::new();
                 for (number, at) in new.iter().enumerate().rev() {
@@ -271,7 +271,7 @@ pub fn words(text: &str) -> Vec<String> {
     spaced.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns the share of a text's runs of five words that stand in another one, in per cent, if the other one
+/// Returns the share of a text's runs of five words that another one has, in per cent, if the other one
 /// contains the text.
 fn contained(text: &str, other: &str, least: u8) -> Option<usize> {
     let (text, other) = (words(text), words(other));

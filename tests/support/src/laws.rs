@@ -25,7 +25,7 @@ pub fn hold(case: &Case<'_>) -> Result<(), String> {
     every_candidate_has_exactly_one_decision(case)?;
     no_id_is_that_of_two_rows(case)?;
     chunks_continue_the_row_before(case)?;
-    texts_stand_in_the_items_that_are_named(case)?;
+    excluded_documents_name_an_item_of_the_prompt(case)?;
     exchanges_are_all_in_or_all_out(case)?;
     the_prompt_is_sound(case)?;
     live_question_is_in(case)?;
@@ -109,7 +109,7 @@ fn no_id_is_that_of_two_rows(case: &Case<'_>) -> Result<(), String> {
 }
 
 /// S9: a document that is excluded because another text contains it names an item of the prompt.
-fn texts_stand_in_the_items_that_are_named(case: &Case<'_>) -> Result<(), String> {
+fn excluded_documents_name_an_item_of_the_prompt(case: &Case<'_>) -> Result<(), String> {
     for row in &case.plan.excluded {
         let (of, is_document) = match &row.reason {
             ExcludedReason::NearDuplicate { of, .. } => (of, true),
