@@ -26,7 +26,7 @@ pub struct RagOptions {
     pub max_source_tokens: Option<u64>,
     /// Maximum number of documents of one source.
     pub max_source_items: Option<u64>,
-    /// The share of a document's runs of five words that stand in a document of the prompt, per cent, from
+    /// The share of a document's runs of five words that an included document has, per cent, from
     /// which the document is excluded; 0 excludes none (rule S9; default: 90).
     pub near_duplicates: u8,
     /// The same for texts that are sent anyway: messages, tool results, notes and retained documents.

@@ -18,7 +18,7 @@ pub(crate) struct Numbers<'a> {
     asked: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<&'a ItemId>,
-    /// The share of a document's text that stands in the item `of`, in per cent.
+    /// The share of a document's text that the item `of` has, in per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]

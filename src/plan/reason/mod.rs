@@ -79,19 +79,19 @@ pub enum ExcludedReason {
         /// The id of the document that was kept.
         of: ItemId,
     },
-    /// A document whose text stands almost whole in an included document (rule S9).
+    /// A document whose text an included document has almost whole (rule S9).
     NearDuplicate {
         /// The id of the included document.
         of: ItemId,
-        /// The share of its runs of five words that stand there, in per cent.
+        /// The share of its runs of five words that the other item has, in per cent.
         share: u8,
     },
-    /// A document whose text stands almost whole in another item of the prompt: a message, a note, a summary
+    /// A document whose text another item of the prompt has almost whole: a message, a note, a summary
     /// or a retained document (rule S9).
     Repeats {
         /// The id of that item.
         of: ItemId,
-        /// The share of its runs of five words that stand there, in per cent.
+        /// The share of its runs of five words that the other item has, in per cent.
         share: u8,
     },
     /// A policy that excludes the item (rules S9, H2, H3).

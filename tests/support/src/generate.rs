@@ -24,10 +24,6 @@ pub fn is_full() -> bool {
 pub fn cases(few: u32, many: u32) -> ProptestConfig {
     ProptestConfig {
         cases: if is_full() { many } else { few },
-            many
-        } else {
-            few
-        }),
         max_shrink_iters: 20_000,
         failure_persistence: None,
         ..ProptestConfig::default()
