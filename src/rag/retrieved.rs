@@ -2,10 +2,11 @@
 
 use super::RagItem;
 use foldhash::quality::RandomState;
+use indexmap::IndexMap;
 use serde::Serialize;
 use std::{
     cmp::{Ordering, Reverse},
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     ops::Deref,
     sync::Arc,
 };
@@ -77,7 +78,7 @@ impl RetrievedItems {
             self.lists.len() - 1
         });
         // Of several copies, the best one is shared by further lists, whatever the order of the input.
-        let mut known: HashMap<_, usize, RandomState> = HashMap::default();
+        let mut known: IndexMap<_, usize, RandomState> = IndexMap::default();
         for (at, item) in self.items.iter().enumerate() {
             let best = known.entry((item.id.clone(), Arc::clone(&item.text))).or_insert(at);
             if compare_copies(item, &self.items[*best]).is_lt() {

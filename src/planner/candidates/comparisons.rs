@@ -13,14 +13,18 @@ use crate::{
     text::words::Words,
 };
 use foldhash::quality::RandomState;
+use indexmap::IndexMap;
 use smallvec::SmallVec;
 use std::{
     borrow::Cow,
     cell::{Cell, OnceCell, RefCell},
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     hash::BuildHasher,
     rc::Rc,
 };
+
+/// Documents with their overlaps with another one, in bytes.
+pub(crate) type Overlaps = Vec<(Rank, u32)>;
 
 /// A text of the conversation: its candidate, and its number among the texts of that candidate.
 type SourceText = (CandidateId, u32);
@@ -97,7 +101,7 @@ struct KnownChunks {
     /// added.
     added: BTreeMap<u32, usize>,
     /// Chunks by the hash of each piece of [`chunks::FEWEST_BYTES`] bytes, for a quick search of overlaps.
-    pieces: HashMap<u64, SmallVec<[Rank; 1]>, RandomState>,
+    pieces: IndexMap<u64, SmallVec<[Rank; 1]>, RandomState>,
     hasher: RandomState,
     overlaps: BTreeMap<(Rank, Rank), Option<u32>>,
 }
@@ -197,7 +201,9 @@ impl Comparisons {
             let index = candidates.index();
             let all: BTreeMap<Rank, u64> =
                 Slot::each(index.document_slots()).map(|slot| (index.rank_at(slot), 0)).collect();
-            all.keys().for_each(|rank| self.take(candidates, *rank, rules));
+            for rank in all.keys() {
+                self.take(candidates, *rank, rules);
+            }
             if rules.repeats > 0 && !all.is_empty() {
                 self.add_all_sources(candidates, rendering);
             }
@@ -219,7 +225,9 @@ impl Comparisons {
         }
         let all: BTreeMap<Rank, u64> =
             Slot::each(index.document_slots()).map(|slot| (index.rank_at(slot), 0)).collect();
-        all.keys().for_each(|rank| self.take(candidates, *rank, rules));
+        for rank in all.keys() {
+            self.take(candidates, *rank, rules);
+        }
         all.keys().any(|rank| self.has_neighbours(candidates, *rank, &all))
     }
 
@@ -246,7 +254,7 @@ impl Comparisons {
         candidates: &Candidates<'_>,
         rank: Rank,
         included: &BTreeMap<Rank, u64>,
-    ) -> (Vec<(Rank, u32)>, Vec<(Rank, u32)>) {
+    ) -> (Overlaps, Overlaps) {
         let Some(origin) = candidates.index().document(rank).origin else { return Default::default() };
         let mut known = self.chunks.borrow_mut();
         let near = known.near(candidates, rank, origin);

@@ -6,7 +6,10 @@
 //!
 //! The fields are private: whoever holds a [`Costs`] can query counts, but not texts.
 
-use super::{CandidateId, CandidateMap, Candidates, Document, Neighbours, Rank, comparisons::Comparisons};
+use super::{
+    CandidateId, CandidateMap, Candidates, Document, Neighbours, Rank,
+    comparisons::{Comparisons, Overlaps},
+};
 use crate::{
     config::{ListOptions, RagOptions},
     error::Error,
@@ -191,11 +194,7 @@ impl<'a> Costs<'a> {
 
     /// Returns the taken documents that a document continues, and those that continue it, each with the
     /// overlap in bytes (rule S14).
-    pub(super) fn neighbours(
-        &self,
-        rank: Rank,
-        taken: &BTreeMap<Rank, u64>,
-    ) -> (Vec<(Rank, u32)>, Vec<(Rank, u32)>) {
+    pub(super) fn neighbours(&self, rank: Rank, taken: &BTreeMap<Rank, u64>) -> (Overlaps, Overlaps) {
         self.comparisons.neighbours(self.candidates, rank, taken)
     }
 

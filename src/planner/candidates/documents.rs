@@ -111,15 +111,15 @@ pub(super) fn in_order(
         };
         let origin = item.origin.as_deref();
         let origin = origin.map(|origin| origins.insert_full(origin, ()).0 as u32);
-        let sent = places.get(&item.id);
+        let before = places.get(&item.id);
         documents.push(Document {
             at,
             origin,
             out,
             hash,
             ranks,
-            sent_at: sent.map(|sent| sent.place),
-            was_joined: sent.is_some_and(|sent| sent.joined),
+            sent_at: before.map(|before| before.place),
+            was_joined: before.is_some_and(|before| before.joined),
         });
     }
     // If no document of the set may be sent, rank all documents as if there were no set. Recurses once at
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn fused_value_is_the_sum_of_weighted_reciprocal_ranks() {
         let expected = 3 * FUSED_UNIT / 61 + 2 * FUSED_UNIT / 64;
-        assert_eq!(fused(&[(0, 1), (2, 4)], &[3, 1, 2]), expected as i64);
+        assert_eq!(fused(&[(0, 1), (2, 4)], &[3, 1, 2]), i64::try_from(expected).unwrap());
         // The best rank of the largest weight, in as many lists as anyone has, is no overflow.
         let ranks: Vec<(u32, u32)> = (0..100).map(|list| (list, 1)).collect();
         assert!(fused(&ranks, &[1000; 100]) < i64::MAX);

@@ -8,12 +8,9 @@
 
 use crate::text::words::Words;
 use foldhash::quality::RandomState;
+use indexmap::IndexMap;
 use smallvec::SmallVec;
-use std::{
-    collections::{BTreeSet, HashMap},
-    hash::BuildHasher,
-    rc::Rc,
-};
+use std::{collections::BTreeSet, hash::BuildHasher, rc::Rc};
 
 /// The number of runs from which a text is compared by its runs. Shorter texts have to be equal.
 const FEWEST_RUNS: usize = 8;
@@ -24,13 +21,13 @@ pub(crate) struct SimilarTexts<K> {
     texts: Vec<(K, Rc<Words>)>,
     /// The places of runs by hash: the number of a text and of a word in it. A text has one place for each
     /// different run.
-    runs: HashMap<u64, SmallVec<[(u32, u32); 1]>, RandomState>,
+    runs: IndexMap<u64, SmallVec<[(u32, u32); 1]>, RandomState>,
     hasher: RandomState,
 }
 
 impl<K> Default for SimilarTexts<K> {
     fn default() -> Self {
-        Self { texts: Vec::new(), runs: HashMap::default(), hasher: RandomState::default() }
+        Self { texts: Vec::new(), runs: IndexMap::default(), hasher: RandomState::default() }
     }
 }
 

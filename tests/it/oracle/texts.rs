@@ -119,7 +119,7 @@ impl Oracle<'_> {
     fn list_ranks(&self) -> Vec<Ranks> {
         let mut ranks = vec![[None; 3]; self.items.len()];
         if self.fuses() {
-            for list in 0..3 {
+            for (list, _) in generate::LISTS.iter().enumerate() {
                 let mut hits: Vec<usize> =
                     (0..self.items.len()).filter(|at| self.items[*at].hits[list].is_some()).collect();
                 hits.sort_by_cached_key(|at| (Reverse(self.items[*at].hits[list]), self.items[*at].tie()));
