@@ -271,9 +271,17 @@ fn target() -> impl Strategy<Value = u8> {
 }
 
 /// Checks a session without changes.
-fn agrees_as_it_is(mut session: Session, target: u8) -> Result<(), TestCaseError> {
+fn agrees_as_it_is(session: Session, target: u8) -> Result<(), TestCaseError> {
+    agrees_with(generate::bytes(), session, target)
+}
+
+fn agrees_with(
+    counter: context_window::TokenCounter,
+    mut session: Session,
+    target: u8,
+) -> Result<(), TestCaseError> {
     session.budget = session.budget.min(MOST);
-    let (counter, config) = (generate::bytes(), session.config.clone());
+    let config = session.config.clone();
     let manager = ContextWindowManager::new(model(target), counter, config).unwrap();
     let limits =
         RequestLimits::prompt_budget(session.budget).with_model_context_len(MOST).with_safety_buffer(0);
@@ -291,6 +299,16 @@ proptest! {
         (session, target) in (generate::crowded(), target()),
     ) {
         agrees_as_it_is(session, target)?;
+    }
+
+    /// The counts of documents add up with this counter, except those of joined texts.
+    #[test]
+    #[cfg(feature = "openai")]
+    fn counterfactuals_agree_if_counts_add_up_at_delimiters(
+        (mut session, target) in (generate::crowded(), target()),
+    ) {
+        session.budget = session.budget / 3 + 1;
+        agrees_with(context_window::TokenCounter::o200k_base(), session, target)?;
     }
 
     /// Pinned messages compete, each together with its user message.
