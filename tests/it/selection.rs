@@ -165,6 +165,23 @@ fn overlapping_chunks_are_sent_as_one_text() {
     assert_eq!(sent, joined.estimated_tokens_total.tokens as i64);
 }
 
+/// Copies of a document that state different places: the first one of their order is included, not of the
+/// input.
+#[test]
+fn copies_at_other_places_are_joined_in_any_order() {
+    let log = question();
+    let before = RagItem::new("one", 0.9, "Refunds take").with_origin("faq.md").with_span(0..12);
+    let copies = [12..23, 40..51]
+        .map(|span| RagItem::new("two", 0.5, " five days.").with_origin("faq.md").with_span(span));
+    let continues = |copies: Vec<RagItem>| {
+        let documents = [before.clone()].into_iter().chain(copies).collect();
+        let plan = plan("join_chunks = true\n", &log, documents);
+        plan.included.iter().filter_map(|row| row.continues.as_ref()).count()
+    };
+    let reversed = copies.iter().rev().cloned().collect();
+    assert_eq!((continues(copies.to_vec()), continues(reversed)), (1, 1));
+}
+
 #[test]
 fn a_budget_that_holds_the_joined_text_alone_is_enough() {
     let log = question();

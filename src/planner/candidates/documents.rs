@@ -239,12 +239,15 @@ fn order_of(score: f64) -> i64 {
 
 /// Compares two documents with the same score: the newer one comes first.
 fn compare(a: &RagItem, b: &RagItem) -> Ordering {
+    // Copies that differ in nothing else may be joined with different chunks.
+    let place = |item: &RagItem| (item.span.as_ref().map(|span| (span.start, span.end)), item.position);
     b.date
         .cmp(&a.date)
         .then_with(|| a.id.cmp(&b.id))
         .then_with(|| a.text.cmp(&b.text))
         .then_with(|| a.origin.cmp(&b.origin))
         .then_with(|| a.ttl.cmp(&b.ttl))
+        .then_with(|| place(a).cmp(&place(b)))
 }
 
 /// Returns the reason to exclude a document by its TTL, score or size. Returns `None` if it may be included.

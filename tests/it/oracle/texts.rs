@@ -74,7 +74,8 @@ impl Item {
 
     /// Returns the key by which items with equal values are ordered.
     fn tie(&self) -> impl Ord + use<> {
-        (Reverse(self.date), self.id, self.text.clone(), self.origin, self.ttl)
+        let span = self.span.as_ref().map(|span| (span.start, span.end));
+        (Reverse(self.date), self.id, self.text.clone(), self.origin, self.ttl, span, self.position)
     }
 }
 
