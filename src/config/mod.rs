@@ -3,7 +3,7 @@
 //! ```
 //! use context_window::config::{
 //!     CompactionOptions, CompactionOverrides, CompactionStrategy, Config, ConfigLayers, ConversationOptions,
-//!     DefaultModel, DocumentHeader, Leave, LoadedConfig, Placement, RagFill, RagOptions, ReasoningPolicy,
+//!     DefaultModel, DocumentHeader, DocumentOrder, Leave, ListOptions, LoadedConfig, Placement, RagFill, RagOptions, ReasoningPolicy,
 //!     Repair, RequestForm, RetainOptions, SectionOptions, Sections, SummaryOptions, ThinkTags, TokenOptions,
 //!     ToolResults, TtlPolicy, UsageBase, UsageOptions,
 //! };
@@ -21,6 +21,9 @@
 //! (conversation.reasoning, conversation.think_tags) = (ReasoningPolicy::Keep, ThinkTags::Keep);
 //! let rag: &mut RagOptions = &mut config.rag;
 //! (rag.fill, rag.header) = (RagFill::Prefix, DocumentHeader::Id);
+//! (rag.order, rag.near_duplicates) = (DocumentOrder::Edges, 95);
+//! let titles: &mut ListOptions = rag.lists.entry("titles".into()).or_default();
+//! titles.weight = 2;
 //! (rag.placement, rag.leave) = (Placement::BeforeQuestion, Leave::AtCut);
 //! config.ttl_policy = TtlPolicy::Ask;
 //! let tokens: &mut TokenOptions = &mut config.tokens;

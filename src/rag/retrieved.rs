@@ -45,6 +45,26 @@ pub(crate) struct RankedList {
 }
 
 /// The rank of a document in one of several lists; the best document has rank 1.
+///
+/// ```
+/// use context_window::{
+///     Config, ContextWindowManager, Conversation, ListRank, Message, Model, PlanRequest, TokenCounter,
+/// };
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # let manager =
+/// #     ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let refunds = (12.3, "refunds", "Refunds take 5 days.");
+/// let request = PlanRequest::new(&log)
+///     .with_rag_list("words", [refunds, (4.0, "hours", "9 to 18.")])
+///     .with_rag_list("meaning", [(0.92, "refunds", "Refunds take 5 days.")]);
+/// let plan = manager.build_plan(&request)?;
+/// let ranks: &[ListRank] = &plan.included[0].ranks;
+/// assert_eq!((&*ranks[1].list, ranks[1].rank), ("meaning", 1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct ListRank {

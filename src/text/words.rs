@@ -7,7 +7,7 @@ use std::ops::Range;
 ///
 /// Case, spaces and punctuation do not matter: two texts that differ in nothing else have the same words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words {
+pub(crate) struct Words {
     /// The words, each followed by a line break, which is in no word.
     joined: String,
     /// The end of each word in `joined`, in bytes, with its line break.
@@ -24,8 +24,7 @@ const RUN: usize = 5;
 
 impl Words {
     /// Splits a text into words.
-    #[must_use]
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let mut words = Self { joined: String::with_capacity(text.len()), ..Self::default() };
         let mut is_number = false;
         let mut letters = text.chars().peekable();
@@ -68,25 +67,17 @@ impl Words {
     }
 
     /// Returns the number of words.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Returns true if there is no word.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Returns the words in their order.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.joined.lines()
-    }
-
     /// Returns the number of runs of five neighbouring words.
-    #[must_use]
-    pub fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         (self.len() + 1).saturating_sub(RUN)
     }
 
@@ -95,13 +86,12 @@ impl Words {
     /// # Panics
     ///
     /// Panics if there is no such run.
-    #[must_use]
-    pub fn run(&self, at: usize) -> &str {
+    pub(crate) fn run(&self, at: usize) -> &str {
         &self.joined[self.bytes(at..at + RUN)]
     }
 
     /// Returns the words that contain a digit.
-    pub fn numbers(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = &str> {
         self.numbers.iter().map(|at| self.word(*at as usize))
     }
 
@@ -124,6 +114,12 @@ fn is_spaceless(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Words {
+        fn iter(&self) -> impl Iterator<Item = &str> {
+            self.joined.lines()
+        }
+    }
 
     #[test]
     fn words_ignore_case_spaces_and_punctuation() {

@@ -97,6 +97,8 @@ impl<K: Copy> Known<K> {
 struct KnownChunks {
     ranks: BTreeSet<Rank>,
     by_origin: BTreeMap<u32, Vec<Rank>>,
+    /// By origin, the number of searches for neighbours.
+    searches: BTreeMap<u32, u32>,
     /// By origin, the number of its documents in `pieces`. Most origins have one document, which is never
     /// added.
     added: BTreeMap<u32, usize>,
@@ -106,8 +108,8 @@ struct KnownChunks {
     overlaps: BTreeMap<(Rank, Rank), Option<u32>>,
 }
 
-/// The number of documents of one origin up to which each is searched.
-const FEW_CHUNKS: usize = 8;
+/// The number of searches in the documents of one origin from which an index of their pieces is faster.
+const MANY_SEARCHES: u32 = 256;
 
 impl Comparisons {
     /// Returns the included document that contains a document, with the share of its runs in per cent: the
@@ -311,8 +313,10 @@ impl KnownChunks {
         let text = item.text.as_bytes();
         // An overlap holds the first bytes of the second text, and the last bytes of the first.
         let ends = text.first_chunk::<{ chunks::FEWEST_BYTES }>().into_iter().chain(text.last_chunk());
-        if of_origin.len() <= FEW_CHUNKS {
-            // A search of few texts is faster than an index of their pieces.
+        let searches = self.searches.entry(origin).or_default();
+        *searches = searches.saturating_add(1);
+        if *searches < MANY_SEARCHES {
+            // Most origins have few documents, and an index of their pieces would cost more than it saves.
             let has = |other: &Rank| {
                 let other = candidates.document(*other).text.as_bytes();
                 ends.clone().any(|piece| memchr::memmem::find(other, piece).is_some())
