@@ -31,6 +31,12 @@ impl Words {
         let mut before = ' ';
         while let Some(c) = letters.next() {
             let follows = std::mem::replace(&mut before, c);
+            // Most characters are these, and the tests below are slower.
+            if c.is_ascii_alphanumeric() {
+                words.joined.push(c.to_ascii_lowercase());
+                is_number |= c.is_ascii_digit();
+                continue;
+            }
             // A sign before a number is part of it: -5 and 5 are different numbers.
             if c == '-' && !follows.is_alphanumeric() && letters.peek().is_some_and(char::is_ascii_digit) {
                 words.joined.push(c);
@@ -41,10 +47,7 @@ impl Words {
                 words.end_word(is_number);
                 is_number = false;
             }
-            if c.is_ascii() && c.is_ascii_alphanumeric() {
-                words.joined.push(c.to_ascii_lowercase());
-                is_number |= c.is_ascii_digit();
-            } else if c.is_alphanumeric() || is_alone {
+            if c.is_alphanumeric() || is_alone {
                 words.joined.extend(c.to_lowercase());
                 is_number |= c.is_numeric();
             }

@@ -61,6 +61,11 @@ impl<K: Copy> SimilarTexts<K> {
             let same = self.texts.iter().filter(|(_, text)| !words.is_empty() && **text == *words);
             return same.map(|(key, _)| (*key, 100)).collect();
         }
+        let numbers: BTreeSet<&str> = words.numbers().collect();
+        // Numbers are few, and a text without one of them need not be searched.
+        if !numbers.is_empty() && !self.texts.iter().any(|(_, text)| has_all(text, &numbers)) {
+            return Vec::new();
+        }
         let needed = (runs as u64 * u64::from(least)).div_ceil(100);
         let mut found: Vec<(u32, u64)> = Vec::new();
         let mut missing = 0;
@@ -83,7 +88,6 @@ impl<K: Copy> SimilarTexts<K> {
                 return Vec::new();
             }
         }
-        let numbers: BTreeSet<&str> = words.numbers().collect();
         let contains = |(text, count): (u32, u64)| {
             let (key, other) = &self.texts[text as usize];
             let is_longer = other.len() >= words.len();

@@ -114,7 +114,8 @@ impl<W: Walker> Selector<'_, W> {
         chosen: &Selection<W>,
     ) -> Result<Offer, Error> {
         let rules = &self.config.rag;
-        if rules.repeats > 0 {
+        // Without documents to compare, the conversation is not split into words.
+        if rules.repeats > 0 && slots.start < slots.end {
             self.costs.prepare_sources(chosen.included.ids());
         }
         // Documents of earlier offers count towards the limits.
