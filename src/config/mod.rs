@@ -2,10 +2,11 @@
 //!
 //! ```
 //! use context_window::config::{
-//!     CompactionOptions, CompactionOverrides, CompactionStrategy, Config, ConfigLayers, ConversationOptions,
-//!     DefaultModel, DocumentHeader, DocumentOrder, Leave, ListOptions, LoadedConfig, Placement, RagFill, RagOptions, ReasoningPolicy,
-//!     Repair, RequestForm, RetainOptions, SectionOptions, Sections, SummaryOptions, ThinkTags, TokenOptions,
-//!     ToolResults, TtlPolicy, UsageBase, UsageOptions,
+//!     CompactionOptions, CompactionOverrides, CompactionStrategy, Config, ConfigLayers,
+//!     ConversationOptions, DefaultModel, DocumentHeader, DocumentOrder, Leave, ListOptions,
+//!     LoadedConfig, Placement, RagFill, RagOptions, ReasoningPolicy, Repair, RequestForm, RetainOptions,
+//!     SectionOptions, Sections, SummaryOptions, ThinkTags, TokenOptions, ToolResults, TtlPolicy,
+//!     UsageBase, UsageOptions,
 //! };
 //!
 //! # fn main() -> Result<(), context_window::Error> {
