@@ -66,44 +66,38 @@ impl Document {
 
 /// Converts the documents of a request: a list, or a dict of lists by name.
 pub(crate) fn items(given: &Bound<'_, PyAny>) -> PyResult<RetrievedItems> {
-    let list = |list: &Bound<'_, PyAny>| -> PyResult<Vec<RagItem>> {
-        list.try_iter()?.enumerate().map(|(at, given)| item(at, &given?)).collect()
+    let list = |list: &Bound<'_, PyAny>, name: &str| -> PyResult<Vec<RagItem>> {
+        let place = |at: usize| format!("documents{name}[{at}]");
+        list.try_iter()?.enumerate().map(|(at, given)| item(&place(at), &given?)).collect()
     };
-    let Ok(lists) = given.cast::<PyDict>() else { return Ok(list(given)?.into()) };
+    let Ok(lists) = given.cast::<PyDict>() else { return Ok(list(given, "")?.into()) };
     let mut documents = RetrievedItems::default();
     for (name, items) in lists.iter() {
         let name: String = name
             .extract()
             .map_err(|_| input("documents: expected names of lists as the keys of the dict"))?;
-        let items = list(&items).map_err(|error| {
-            let detail = error.value(given.py()).to_string();
-            if error.is_instance_of::<PyTypeError>(given.py()) {
-                input(format!("{name}: {detail}"))
-            } else {
-                error
-            }
-        })?;
+        let items = list(&items, &format!(".{name}"))?;
         documents = documents.with_list(name, items);
     }
     Ok(documents)
 }
 
 /// Converts a document of a request: a [`Document`], a dict of its fields, or a tuple of id, score and text.
-/// `at` is its index, for errors.
-pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
+/// `place` names it in errors.
+pub(crate) fn item(place: &str, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
     let document = if let Ok(document) = given.cast::<Document>() {
         document.get().clone()
     } else if let Ok((id, score, text)) = given.extract::<(String, f64, String)>() {
         Document { id, score, text, source: None, ttl: None, position: None, span: None, date: None }
     // Only type errors need the index added: other errors come from Python itself and stay as they are.
     } else if let Ok(dict) = given.cast::<PyDict>() {
-        let placed = |error: PyErr| input(format!("documents[{at}]: {}", error.value(given.py())));
+        let placed = |error: PyErr| input(format!("{place}: {}", error.value(given.py())));
         of_dict(dict).map_err(|error| {
             if error.is_instance_of::<PyTypeError>(given.py()) { placed(error) } else { error }
         })?
     } else {
         let detail = "expected a Document, a dict with id, score and text, or a tuple (id, score, text)";
-        return Err(input(format!("documents[{at}]: {detail}; found {}", types(given))));
+        return Err(input(format!("{place}: {detail}; found {}", types(given))));
     };
     let Document { id, score, text, source, ttl, position, span, date } = document;
     let mut item = RagItem::new(id, score, text);

@@ -551,7 +551,7 @@ def test_ranked_lists_are_fused_and_rows_have_their_ranks() -> None:
     assert rows["hours"].ranks == {"words": 2, "meaning": 1}
     assert rows["refunds"].ranks == {"words": 1}
     assert rows["post"].continues is None
-    with pytest.raises(cw.InputError, match=r"meaning: documents\[0\]: has no `id`"):
+    with pytest.raises(cw.InputError, match=r"documents\.meaning\[0\]: has no `id`"):
         manager.plan(log, documents={"meaning": [{"score": 1.0, "text": "No id."}]})
 
 

@@ -154,8 +154,8 @@ def test_equal_to_the_tool(tmp_path: Path) -> None:
         pytest.skip("plan-inspect is not built")
     (tmp_path / "talks.jsonl").write_text("".join(json.dumps(session) + "\n" for session in SESSIONS))
     (tmp_path / "few.toml").write_text(FEW_TOML)
-    flags = "talks.jsonl --budget 200,600 --policy default,agent+bm25,few.toml --baseline oracle,bm25 --every 3"
-    flags += " --needles --seed 7 --model gpt-4o --tokenizer chars/4 --day 2026-01-01"
+    flags = "talks.jsonl --budget 200 --budget 600 --policy default,agent+bm25,few.toml"
+    flags += " --baseline oracle,bm25 --every 3 --needles --seed 7 --model gpt-4o --tokenizer chars/4 --day 2026-01-01"
 
     def printed(form: str) -> str:
         command = [str(path), "eval", *flags.split(), "--format", form]
