@@ -200,7 +200,7 @@ impl FieldMap {
             _ => list,
         };
         // Without any score only the order is known, and retrievers list the best hit first.
-        let ranked = list.iter().all(|hit| self.score_of(hit).is_none());
+        let ranked = list.iter().all(|hit| !self.has_score(hit));
         list.iter().enumerate().map(|(nth, hit)| self.item(nth, hit, ranked)).collect()
     }
 
@@ -224,11 +224,19 @@ impl FieldMap {
     }
 
     /// Splits a pair into its document and its score. Returns any other hit unchanged, without a score.
-    fn split_hit<'v>(&self, hit: &'v Value) -> (&'v Value, Option<f64>) {
+    fn split_hit<'v>(&self, hit: &'v Value) -> (&'v Value, Option<&'v Value>) {
         match hit.as_array().map(Vec::as_slice) {
-            Some([document, score]) if self.pairs => (document, score.as_f64()),
+            Some([document, score]) if self.pairs => (document, Some(score)),
             _ => (hit, None),
         }
+    }
+
+    /// Checks if a hit has a score, of whatever type.
+    fn has_score(&self, hit: &Value) -> bool {
+        let (hit, outer_score) = self.split_hit(hit);
+        let mut paths = self.score.iter().chain(&self.distance);
+        outer_score.is_some_and(|score| !score.is_null())
+            || paths.any(|path| at(hit, path).map(one).is_some_and(|score| score.as_str() != Some("")))
     }
 
     /// Returns a hit's score, larger for a better match. Returns `None` if the hit has no numeric score.
@@ -238,6 +246,7 @@ impl FieldMap {
         let number = |paths: &[String]| paths.iter().find_map(|path| number_of(one(at(hit, path)?)));
         // The score of a pair has no path of its own. It is a distance if the map reads distances only.
         let turned_round = self.score.is_empty();
+        let outer_score = outer_score.and_then(Value::as_f64);
         let outer_score = outer_score.map(|score| if turned_round { -score } else { score });
         outer_score
             .or_else(|| number(&self.score))
@@ -282,14 +291,24 @@ impl FieldMap {
             // The first path with a value is used, as for the other fields.
             item.position = item.position.or(whole(path)?);
         }
-        if let Some((start, end)) = &self.span
-            && let (Some(first), Some(last)) = (whole(start)?, whole(end)?)
-        {
-            if first > last {
-                let value = Value::from(last);
-                return Err(refused(end, &value, &format!("{first} or more, the start")));
-            }
-            item.span = Some(first..last);
+        if let Some((start, end)) = &self.span {
+            item.span = match (whole(start)?, whole(end)?) {
+                (Some(first), Some(last)) if first <= last => Some(first..last),
+                (Some(first), Some(last)) => {
+                    return Err(refused(end, &Value::from(last), &format!("{first} or more, the start")));
+                }
+                (None, None) => {
+                    // A span of another type has neither of the two.
+                    let outer = start.rsplit_once('.').map(|(outer, _)| outer);
+                    let other = outer.and_then(|outer| Some((outer, at(hit, outer)?)));
+                    match other.filter(|(_, value)| !value.is_object() && !value.is_array()) {
+                        Some((outer, value)) => return Err(refused(outer, value, "a start and an end")),
+                        None => None,
+                    }
+                }
+                (Some(_), None) => return Err(refused(end, &Value::Null, "the end of the span")),
+                (None, Some(_)) => return Err(refused(start, &Value::Null, "the start of the span")),
+            };
         }
         for path in &self.date {
             let Some(value) = found(path) else { continue };

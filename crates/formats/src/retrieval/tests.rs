@@ -170,3 +170,29 @@ fn unreadable_place_or_date_is_an_error_with_its_path() {
     hits.json[0]: `span.0` is "a"; expected a whole number of 0 or more
     "#);
 }
+
+#[test]
+fn values_of_another_type_are_errors_and_never_ignored() {
+    let read = |json: &str| FieldMap::new().with_name("hits").read_hits(json).unwrap_err().to_string();
+    let errors = [
+        r#"[{"id": "a", "text": "t", "score": "high"}]"#,
+        r#"[{"id": "a", "text": "t", "score": [0.5, 0.2]}, {"id": "b", "text": "u", "score": {}}]"#,
+        r#"[{"id": "a", "text": "t", "score": 1, "span": [1]}]"#,
+        r#"[{"id": "a", "text": "t", "score": 1, "span": [null, 2]}]"#,
+        r#"[{"id": "a", "text": "t", "score": 1, "span": "1-2"}]"#,
+        r#"[{"id": "a", "text": "t", "score": 1, "span": [2, 1]}]"#,
+    ]
+    .map(read);
+    insta::assert_snapshot!(errors.join("\n"), @r#"
+    hits[0]: no numeric score; looked for score, found an object with id, text, score
+    hits[1]: no numeric score; looked for score, found an object with id, text, score
+    hits[0]: `span.1` is null; expected the end of the span
+    hits[0]: `span.0` is null; expected the start of the span
+    hits[0]: `span` is "1-2"; expected a start and an end
+    hits[0]: `span.1` is 1; expected 2 or more, the start
+    "#);
+    // A store that leaves the field out, or empty, ranks by order.
+    let hits =
+        FieldMap::new().read_hits(r#"[{"text": "t", "score": ""}, {"text": "u", "score": null}]"#).unwrap();
+    assert_eq!((hits[0].score, hits[1].score), (0.0, -1.0));
+}
