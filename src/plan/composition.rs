@@ -321,7 +321,7 @@ pub fn kind_of(row: &PlannedItem) -> Kind {
 fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
     // The first match counts: kinds and sources are more specific than roles.
     match (&row.kind, row.source, row.role) {
-        (ItemKind::Document, ..) => Kind::Documents(row.origin.as_deref().unwrap_or_default().to_owned()),
+        (ItemKind::Document, ..) => Kind::Documents(row.origin().unwrap_or_default().to_owned()),
         (ItemKind::Note, ..) => Kind::Pins,
         (ItemKind::Summary { .. }, ..) => Kind::Summary,
         // Tool definitions that are sent late are state with opaque parts (late additions, rule S12).
@@ -371,7 +371,7 @@ pub fn about(arguments: &str) -> String {
 pub fn first_line(row: &PlannedItem) -> String {
     let message = &row.body;
     // A document that continues another one has no line before its text.
-    if row.kind.is_document() && row.continues.is_none() {
+    if row.kind.is_document() && row.continues().is_none() {
         return one_line(message.text().split_once('\n').map_or("", |(_, text)| text));
     }
     let text = message.plain_texts().find(|text| !text.trim().is_empty());

@@ -205,8 +205,8 @@ impl<'a> Included<'a> {
             reason: item.reason,
             token_estimate: item.token_estimate.tokens,
             certainty: item.token_estimate.certainty,
-            ranks: &item.ranks,
-            continues: item.continues.as_ref(),
+            ranks: item.ranks(),
+            continues: item.continues(),
             hash: item.hash(),
         }
     }
@@ -248,7 +248,7 @@ impl<'a> Excluded<'a> {
             token_estimate: item.token_estimate.tokens,
             certainty: item.token_estimate.certainty,
             numbers: Numbers::new(&item.reason),
-            ranks: &item.ranks,
+            ranks: item.ranks(),
         }
     }
 }

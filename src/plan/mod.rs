@@ -273,18 +273,41 @@ pub struct PlannedItem {
     pub reason: IncludedReason,
     /// The token count of the item.
     pub token_estimate: TokenCount,
-    /// The origin of a document of this request.
-    pub(crate) origin: Option<Arc<str>>,
-    /// The ranks of a document in the lists of the request, if there are several.
-    pub ranks: Vec<ListRank>,
-    /// The id of the chunk before, if this document continues its text (rule S14). Its tokens are then those
-    /// of the text that it adds.
-    pub continues: Option<ItemId>,
+    /// The facts that only a document of this request has. Most rows have none, so they stay small.
+    pub(crate) document: Option<Box<DocumentFacts>>,
     #[doc(hidden)]
     pub body: Message,
 }
 
+/// The facts of a document of a request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct DocumentFacts {
+    pub(crate) origin: Option<Arc<str>>,
+    /// The ranks in the lists of the request, if there are several.
+    pub(crate) ranks: Box<[ListRank]>,
+    /// The document before, whose text this one continues.
+    pub(crate) continues: Option<ItemId>,
+}
+
 impl PlannedItem {
+    /// Returns the ranks of a document in the lists of the request. Returns nothing if there is one list.
+    #[must_use]
+    pub fn ranks(&self) -> &[ListRank] {
+        self.document.as_ref().map_or(&[], |document| &document.ranks)
+    }
+
+    /// Returns the id of the chunk before, if this document continues its text (rule S14). Its tokens are
+    /// then those of the text that it adds. Returns `None` for all other rows.
+    #[must_use]
+    pub fn continues(&self) -> Option<&ItemId> {
+        self.document.as_ref()?.continues.as_ref()
+    }
+
+    /// Returns the origin of a document. Returns `None` for all other rows.
+    pub(crate) fn origin(&self) -> Option<&str> {
+        self.document.as_ref()?.origin.as_deref()
+    }
+
     /// Returns a hash of the message that is sent for this item (blake3, 32 hexadecimal digits). Each call
     /// computes it.
     #[must_use]
@@ -322,8 +345,15 @@ pub struct ExcludedItem {
     pub reason: ExcludedReason,
     /// Its token count, as far as its tokens were counted.
     pub token_estimate: TokenCount,
-    /// The ranks of a document in the lists of the request, if there are several.
-    pub ranks: Vec<ListRank>,
+    pub(crate) ranks: Box<[ListRank]>,
+}
+
+impl ExcludedItem {
+    /// Returns the ranks of a document in the lists of the request. Returns nothing if there is one list.
+    #[must_use]
+    pub fn ranks(&self) -> &[ListRank] {
+        &self.ranks
+    }
 }
 
 /// An overflow: the minimum does not fit into the budget (rule S6).

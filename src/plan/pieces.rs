@@ -114,7 +114,7 @@ impl ContextPlan {
             all[*at as usize] = new[*rank as usize];
         }
         let joined =
-            (0..).zip(documents).filter(|(_, row)| row.continues.is_some()).map(|(at, _)| at).collect();
+            (0..).zip(documents).filter(|(_, row)| row.continues().is_some()).map(|(at, _)| at).collect();
         (if ranks.is_sorted() { Vec::new() } else { all }, joined)
     }
 

@@ -45,6 +45,8 @@ pub(crate) fn plan(plan: &ContextPlan) {
         excluded_budget = excluded("budget"),
         excluded_ttl_expired = excluded("ttl_expired"),
         excluded_duplicate = excluded("duplicate"),
+        excluded_near_duplicate = excluded("near_duplicate"),
+        excluded_repeats = excluded("repeats"),
         excluded_policy = excluded("policy"),
         excluded_archived = excluded("archived"),
         conversation_tokens = plan.usage.conversation_tokens.tokens,

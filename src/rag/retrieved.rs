@@ -60,7 +60,7 @@ pub(crate) struct RankedList {
 ///     .with_rag_list("words", [refunds, (4.0, "hours", "9 to 18.")])
 ///     .with_rag_list("meaning", [(0.92, "refunds", "Refunds take 5 days.")]);
 /// let plan = manager.build_plan(&request)?;
-/// let ranks: &[ListRank] = &plan.included[0].ranks;
+/// let ranks: &[ListRank] = &plan.included[0].ranks();
 /// assert_eq!((&*ranks[1].list, ranks[1].rank), ("meaning", 1));
 /// # Ok(())
 /// # }

@@ -1,7 +1,7 @@
 //! Reading, shortening and formatting of text, independent of prompts.
 
 pub mod plain;
-pub(crate) mod words;
+pub mod words;
 #[doc(hidden)]
 pub mod object;
 pub mod size;

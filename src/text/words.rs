@@ -7,7 +7,7 @@ use std::ops::Range;
 ///
 /// Case, spaces and punctuation do not matter: two texts that differ in nothing else have the same words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Words {
+pub struct Words {
     /// The words, each followed by a line break, which is in no word.
     joined: String,
     /// The end of each word in `joined`, in bytes, with its line break.
@@ -24,7 +24,8 @@ const RUN: usize = 5;
 
 impl Words {
     /// Splits a text into words.
-    pub(crate) fn new(text: &str) -> Self {
+    #[must_use]
+    pub fn new(text: &str) -> Self {
         let mut words = Self { joined: String::with_capacity(text.len()), ..Self::default() };
         let mut is_number = false;
         let mut letters = text.chars().peekable();
@@ -70,17 +71,25 @@ impl Words {
     }
 
     /// Returns the number of words.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Returns true if there is no word.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
+    /// Returns the words in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.joined.lines()
+    }
+
     /// Returns the number of runs of five neighbouring words.
-    pub(crate) fn runs(&self) -> usize {
+    #[must_use]
+    pub fn runs(&self) -> usize {
         (self.len() + 1).saturating_sub(RUN)
     }
 
@@ -89,12 +98,13 @@ impl Words {
     /// # Panics
     ///
     /// Panics if there is no such run.
-    pub(crate) fn run(&self, at: usize) -> &str {
+    #[must_use]
+    pub fn run(&self, at: usize) -> &str {
         &self.joined[self.bytes(at..at + RUN)]
     }
 
     /// Returns the words that contain a digit.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = &str> {
+    pub fn numbers(&self) -> impl Iterator<Item = &str> {
         self.numbers.iter().map(|at| self.word(*at as usize))
     }
 
@@ -117,12 +127,6 @@ fn is_spaceless(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    impl Words {
-        fn iter(&self) -> impl Iterator<Item = &str> {
-            self.joined.lines()
-        }
-    }
 
     #[test]
     fn words_ignore_case_spaces_and_punctuation() {

@@ -135,7 +135,7 @@ fn the_total_is_the_count_of_the_prompt(planned: &Planned<'_>) -> Result<(), Tes
 fn document_texts(plan: &ContextPlan) -> Vec<(Vec<String>, String)> {
     let mut texts: Vec<(Vec<String>, String)> = Vec::new();
     for row in plan.included.iter().filter(|row| row.section == Section::Rag) {
-        match texts.last_mut().filter(|_| row.continues.is_some()) {
+        match texts.last_mut().filter(|_| row.continues().is_some()) {
             Some((ids, text)) => {
                 ids.push(row.id.to_string());
                 text.push_str(row.body.text());

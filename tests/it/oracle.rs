@@ -331,7 +331,7 @@ proptest! {
         let named_by = Oracle { no_set: expected.no_set, ..Oracle::new(&session) };
         prop_assert_eq!(&verdicts::planned(&named_by, &plan), &expected.verdicts);
         let documents = plan.included.iter().filter(|row| row.section == Section::Rag);
-        let ranks = |row: &PlannedItem| row.ranks.iter().map(|rank| format!(" {} {}", rank.list, rank.rank)).collect::<String>();
+        let ranks = |row: &PlannedItem| row.ranks().iter().map(|rank| format!(" {} {}", rank.list, rank.rank)).collect::<String>();
         prop_assert_eq!(documents.map(|row| format!("{}{}", row.id, ranks(row))).collect::<Vec<_>>(), expected.arranged);
         prop_assert_eq!(Section::ALL.map(|section| plan.section(section).budget as i64), expected.budgets);
         prop_assert_eq!(plan.window_start.map(|id| id.to_string()), expected.start);

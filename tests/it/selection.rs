@@ -59,7 +59,7 @@ fn lists_are_fused_by_rank() {
     assert_eq!(reasons(&fused), ["c: in", "b: in", "a: in", "d: in"]);
     let ranks = |id: &str| {
         let row = fused.included.iter().find(|row| row.id == *id).unwrap();
-        row.ranks.iter().map(|rank| format!("{} {}", rank.list, rank.rank)).collect::<Vec<_>>()
+        row.ranks().iter().map(|rank| format!("{} {}", rank.list, rank.rank)).collect::<Vec<_>>()
     };
     assert_eq!(
         (ranks("b"), ranks("d")),
@@ -76,7 +76,7 @@ fn lists_are_fused_by_rank() {
     let alone = PlanRequest::new(&log).with_rag_list("words", list(&[("a", 1.0), ("b", 2.0)]));
     let alone = manager("").build_plan(&alone).unwrap();
     assert_eq!(reasons(&alone), ["b: in", "a: in"]);
-    assert!(alone.included[0].ranks.is_empty());
+    assert!(alone.included[0].ranks().is_empty());
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn overlapping_chunks_are_sent_as_one_text() {
     let joined = plan("join_chunks = true\n", &log, all.clone());
     assert_eq!(reasons(&joined), ["one: in", "two: in", "three: in"]);
     let continues: Vec<_> =
-        joined.included[..3].iter().map(|row| row.continues.as_ref().map(|id| id.as_str())).collect();
+        joined.included[..3].iter().map(|row| row.continues().map(|id| id.as_str())).collect();
     assert_eq!(continues, [None, Some("one"), Some("two")]);
     let text: String = joined.included[..3].iter().map(|row| row.body.text()).collect();
     assert!(text.starts_with("<document id=\"one, two, three\" source=\"guide.md\">\nworda "), "{text}");
@@ -176,7 +176,7 @@ fn copies_at_other_places_are_joined_in_any_order() {
     let continues = |copies: Vec<RagItem>| {
         let documents = [before.clone()].into_iter().chain(copies).collect();
         let plan = plan("join_chunks = true\n", &log, documents);
-        plan.included.iter().filter_map(|row| row.continues.as_ref()).count()
+        plan.included.iter().filter_map(|row| row.continues()).count()
     };
     let reversed = copies.iter().rev().cloned().collect();
     assert_eq!((continues(copies.to_vec()), continues(reversed)), (1, 1));
@@ -274,7 +274,7 @@ fn joined_text_that_fitted_stays_as_a_whole() {
     let whole = manager.build_plan(&request(10_000)).unwrap();
     let needed = whole.estimated_tokens_total.tokens;
     let continues = |plan: &ContextPlan| {
-        plan.included.iter().map(|row| row.continues.as_ref().map(ToString::to_string)).collect::<Vec<_>>()
+        plan.included.iter().map(|row| row.continues().map(ToString::to_string)).collect::<Vec<_>>()
     };
     let expected = [None, Some("one".to_owned()), Some("two".to_owned()), None];
     assert_eq!(continues(&whole), expected);
@@ -333,7 +333,7 @@ fn rest_of_a_joined_text_is_counted_exactly() {
     // The middle chunk comes last, so both others were priced as texts of their own.
     documents.iter_mut().for_each(|item| item.score = if item.id == "two" { 0.1 } else { item.score });
     let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents)).unwrap();
-    assert_eq!(plan.included.iter().filter(|row| row.continues.is_some()).count(), 2);
+    assert_eq!(plan.included.iter().filter(|row| row.continues().is_some()).count(), 2);
     assert!(plan.overhead.iter().any(|line| line.tokens < 0), "{:?}", plan.overhead);
     assert_eq!(plan.estimated_tokens_total.tokens, recount::messages(&plan, &counter));
 }

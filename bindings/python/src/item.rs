@@ -121,8 +121,8 @@ impl IncludedItem {
             ttl: item.ttl.and_then(turns),
             token_estimate: item.token_estimate.tokens,
             certainty: item.token_estimate.certainty.name().into(),
-            ranks: ranks(&item.ranks),
-            continues: item.continues.as_ref().map(ToString::to_string),
+            ranks: ranks(item.ranks()),
+            continues: item.continues().map(ToString::to_string),
             hash: item.hash(),
         }
     }
@@ -143,7 +143,7 @@ impl ExcludedItem {
             why: item.reason.to_string(),
             token_estimate: item.token_estimate.tokens,
             certainty: item.token_estimate.certainty.name().into(),
-            ranks: ranks(&item.ranks),
+            ranks: ranks(item.ranks()),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     counted::{Counted, joined},
     question::{Evidence, Question},
     result::QuestionResult,
-    words::{SentWords, Words},
+    words::{self, SentWords, Words},
 };
 use context_window::{ContextPlan, ItemId, ItemKind, Message};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +63,7 @@ impl SentPrompt {
         // A message may be sent as a stub, so its id alone proves nothing.
         let own = self.messages.get(&evidence.id).filter(|_| !evidence.is_document);
         is_document && self.documents.contains(&evidence.id)
-            || own.is_some_and(|sent| sent.contains(&evidence.words))
+            || own.is_some_and(|sent| words::contains(sent, &evidence.words))
             || self.words.contains(&evidence.words)
     }
 

@@ -157,8 +157,8 @@ impl<'a> ItemDetail<'a> {
         let texts = self.texts.unwrap_or(&none);
         // Scores of several lists cannot be compared; the reason has the ranks.
         let ranks = match self.row {
-            Decision::Included(item) => &item.ranks,
-            Decision::Excluded(item) => &item.ranks,
+            Decision::Included(item) => item.ranks(),
+            Decision::Excluded(item) => item.ranks(),
         };
         let is_scored = self.row.is_document() && ranks.is_empty();
         if let Some(item) = texts.document(self.row.id().as_str()).filter(|_| is_scored) {

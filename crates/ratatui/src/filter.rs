@@ -197,7 +197,7 @@ impl<'p> LastReason<'p> {
         let reason = match row {
             Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { .. }, .. })
             | Decision::Included(_) => None,
-            Decision::Excluded(item) => Some(&item.reason).filter(|_| item.ranks.is_empty()),
+            Decision::Excluded(item) => Some(&item.reason).filter(|_| item.ranks().is_empty()),
         };
         if reason.is_none() || self.reason != reason {
             self.words = report::why(plan, row);

@@ -36,10 +36,10 @@ pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {
 pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
     match row {
         Decision::Included(item) => {
-            let continued = item.continues.as_ref().map(|id| format!(", continues {}", short(id.as_str())));
-            included_reason(plan, item) + &in_lists(&item.ranks) + &continued.unwrap_or_default()
+            let continued = item.continues().map(|id| format!(", continues {}", short(id.as_str())));
+            included_reason(plan, item) + &in_lists(item.ranks()) + &continued.unwrap_or_default()
         }
-        Decision::Excluded(item) => excluded_reason(item) + &in_lists(&item.ranks),
+        Decision::Excluded(item) => excluded_reason(item) + &in_lists(item.ranks()),
     }
 }
 

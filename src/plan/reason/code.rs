@@ -194,6 +194,9 @@ impl fmt::Display for Never {
             ExcludedReason::Budget { limited_by: LimitedBy::StickyDocuments, .. } => {
                 "the documents kept for this question keep it out at every"
             }
+            ExcludedReason::NearDuplicate { .. } | ExcludedReason::Repeats { .. } => {
+                "another item has its text at every"
+            }
             ExcludedReason::Policy(_) => "the policy keeps it out at every",
             _ => "it does not fit in any",
         };

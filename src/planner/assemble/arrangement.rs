@@ -12,16 +12,14 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The chunks of one text in their order, each with the overlap with the one before it in bytes.
-type Chunks = Vec<(Rank, u32)>;
-
-/// Returns the texts of the documents in prompt order. Documents of the last prompt come first, in the order
+/// Returns the texts of the documents in prompt order: for each, its chunks in their order, with the overlap
+/// with the one before in bytes. Documents of the last prompt come first, in the order
 /// in which they were sent; only the others are ordered.
 pub(super) fn in_prompt_order(
     candidates: &Candidates<'_>,
     taken: &TakenDocuments,
     order: DocumentOrder,
-) -> Vec<Chunks> {
+) -> Vec<Vec<(Rank, u32)>> {
     let index = candidates.index();
     let mut seen = BTreeSet::new();
     let (mut sent, mut new) = (Vec::new(), Vec::new());
@@ -43,7 +41,11 @@ pub(super) fn in_prompt_order(
 }
 
 /// Orders texts, which come by the best rank of their chunks.
-fn ordered(candidates: &Candidates<'_>, texts: Vec<Chunks>, order: DocumentOrder) -> Vec<Chunks> {
+fn ordered(
+    candidates: &Candidates<'_>,
+    texts: Vec<Vec<(Rank, u32)>>,
+    order: DocumentOrder,
+) -> Vec<Vec<(Rank, u32)>> {
     match order {
         DocumentOrder::Relevance => texts,
         DocumentOrder::RelevanceLast => texts.into_iter().rev().collect(),
@@ -60,7 +62,7 @@ fn ordered(candidates: &Candidates<'_>, texts: Vec<Chunks>, order: DocumentOrder
 
 /// Orders texts by their sources: sources by their best text, texts of one source by their places in it. A
 /// document without an origin is a source of its own.
-fn by_source(candidates: &Candidates<'_>, texts: Vec<Chunks>) -> Vec<Chunks> {
+fn by_source(candidates: &Candidates<'_>, texts: Vec<Vec<(Rank, u32)>>) -> Vec<Vec<(Rank, u32)>> {
     let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
     let mut placed = Vec::with_capacity(texts.len());
     for (number, text) in texts.into_iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     item::{ItemKind, Priority, Section, Source},
     message::{Message, Role},
-    plan::{Overhead, PlannedItem, reason::IncludedReason},
+    plan::{DocumentFacts, Overhead, PlannedItem, reason::IncludedReason},
     planner::{
         candidates::{CandidateId, Rank},
         eligibility::Eligibility,
@@ -84,9 +84,7 @@ impl LaidOut<'_> {
                 ttl: None,
                 reason: kept.reason,
                 token_estimate: self.meter.counted(tokens),
-                origin: None,
-                ranks: Vec::new(),
-                continues: None,
+                document: None,
                 body: Message::user(&*document.text),
             });
         }
@@ -101,8 +99,7 @@ impl LaidOut<'_> {
         self.draft.first_rows.push(self.draft.rows.len());
         let mut text = String::from(wording::BLOCK_OPEN);
         let (mut pieces, mut added) = (self.meter.block(), 0);
-        let texts =
-            arrangement::in_prompt_order(self.candidates, &self.chosen.documents.taken, self.context.order);
+        let texts = arrangement::in_prompt_order(self.candidates, &self.chosen.taken, self.context.order);
         let mut in_order: Vec<Rank> = Vec::new();
         for chunks in &texts {
             let items: Vec<(&RagItem, usize)> = chunks
@@ -141,7 +138,7 @@ impl LaidOut<'_> {
     fn document(&mut self, rank: Rank, before: Option<Rank>, body: &str) -> Result<u64, Error> {
         let candidate = CandidateId::Document(rank);
         let item = self.candidates.document(rank);
-        let tokens = self.chosen.documents.taken.paid().get(&rank).copied().unwrap_or_default();
+        let tokens = self.chosen.taken.paid().get(&rank).copied().unwrap_or_default();
         if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
             self.draft.documents_to_confirm.extend(ids.iter().cloned());
             self.draft.notices.extend(ids.into_iter().map(ask_about_document));
@@ -156,9 +153,11 @@ impl LaidOut<'_> {
             ttl: item.ttl,
             reason: IncludedReason::Relevant,
             token_estimate: self.meter.counted(tokens),
-            origin: item.origin.clone(),
-            ranks: self.candidates.list_ranks(rank),
-            continues: before.map(|before| self.candidates.document(before).id.clone()),
+            document: Some(Box::new(DocumentFacts {
+                origin: item.origin.clone(),
+                ranks: self.candidates.list_ranks(rank),
+                continues: before.map(|before| self.candidates.document(before).id.clone()),
+            })),
             body: Message::user(body),
         });
         Ok(tokens)

@@ -150,9 +150,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
             ttl: None,
             reason: IncludedReason::Required,
             token_estimate: meter.counted(tokens),
-            origin: None,
-            ranks: Vec::new(),
-            continues: None,
+            document: None,
             body: message.clone(),
         };
         let at = normalized.messages.iter().position(|one| one == message).unwrap_or_default();

@@ -107,7 +107,7 @@ fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
         ttl: None,
         reason: Candidates::empty_message(),
         token_estimate: TokenCount { tokens: 0, certainty: Certainty::Exact },
-        ranks: Vec::new(),
+        ranks: Box::default(),
     };
     candidates.empty_texts().map(row).collect()
 }
@@ -134,7 +134,7 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
             ttl: candidates.ttl_of(&note.item.id),
             reason: reason.clone(),
             token_estimate: tokens(meter, reason, bound),
-            ranks: Vec::new(),
+            ranks: Box::default(),
         })
     });
     out.collect()
@@ -334,7 +334,7 @@ impl Runs<'_, '_> {
             } else {
                 bound
             },
-            ranks: Vec::new(),
+            ranks: Box::default(),
             reason,
         }
     }

@@ -317,9 +317,7 @@ impl LaidOut<'_> {
             priority: self.priority(candidate, position),
             reason: self.reason(candidate, kept.reason),
             token_estimate: self.meter.counted_message(&message, tokens),
-            origin: None,
-            ranks: Vec::new(),
-            continues: None,
+            document: None,
             body: message,
         });
         Ok(())

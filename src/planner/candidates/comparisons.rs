@@ -23,12 +23,6 @@ use std::{
     rc::Rc,
 };
 
-/// Documents with their overlaps with another one, in bytes.
-pub(crate) type Overlaps = Vec<(Rank, u32)>;
-
-/// A text of the conversation: its candidate, and its number among the texts of that candidate.
-type SourceText = (CandidateId, u32);
-
 /// The chunks next to a chunk, with the overlaps in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Neighbours {
@@ -42,54 +36,14 @@ pub(crate) struct Neighbours {
 #[derive(Default)]
 pub(crate) struct Comparisons {
     words: RefCell<BTreeMap<Rank, Rc<Words>>>,
-    documents: RefCell<Known<Rank>>,
-    sources: RefCell<Known<SourceText>>,
+    documents: RefCell<SimilarTexts<Rank>>,
+    /// The texts of the conversation, by candidate and number among its texts.
+    sources: RefCell<SimilarTexts<(CandidateId, u32)>>,
+    /// The candidates of the conversation whose texts were added.
+    added: RefCell<BTreeSet<CandidateId>>,
     chunks: RefCell<KnownChunks>,
     has_all_sources: Cell<bool>,
     finds_any: OnceCell<bool>,
-}
-
-/// The texts that were included in any selection so far.
-struct Known<K> {
-    candidates: BTreeSet<CandidateId>,
-    texts: SimilarTexts<K>,
-    /// Texts that no document was compared with yet, by their number of words: a document is never left out
-    /// for a shorter text, and many texts of a conversation are shorter than every document.
-    waiting: BTreeMap<usize, Vec<(K, Rc<Words>)>>,
-    /// By document, the number of known texts when it was last compared, and those that contain it.
-    found: BTreeMap<Rank, (usize, Vec<(K, u8)>)>,
-}
-
-impl<K> Default for Known<K> {
-    fn default() -> Self {
-        Self {
-            candidates: BTreeSet::new(),
-            texts: SimilarTexts::default(),
-            waiting: BTreeMap::new(),
-            found: BTreeMap::new(),
-        }
-    }
-}
-
-impl<K: Copy> Known<K> {
-    fn insert(&mut self, key: K, words: Rc<Words>) {
-        self.waiting.entry(words.len()).or_default().push((key, words));
-    }
-
-    /// Returns the known texts that contain a document.
-    fn containing(&mut self, rank: Rank, words: &Words, least: u8) -> &[(K, u8)] {
-        for (key, words) in self.waiting.split_off(&words.len()).into_values().flatten() {
-            self.texts.insert(key, words);
-        }
-        // Compared again only if texts were added since: with many budgets most calls find an answer here.
-        let known = self.texts.len();
-        let (compared, found) = self.found.entry(rank).or_default();
-        if *compared < known {
-            *found = self.texts.containing(words, least);
-            *compared = known;
-        }
-        found
-    }
 }
 
 /// The chunks that were included in any selection so far.
@@ -113,17 +67,19 @@ const MANY_SEARCHES: u32 = 256;
 
 impl Comparisons {
     /// Returns the included document that contains a document, with the share of its runs in per cent: the
-    /// one with the largest share, then the first by rank. `least` is the least share.
+    /// one with the largest share, then the first by rank. `least` is the least share. The included documents
+    /// are among the first `texts` texts.
     pub(crate) fn near_duplicate(
         &self,
         candidates: &Candidates<'_>,
         rank: Rank,
         least: u8,
         included: &BTreeMap<Rank, u64>,
+        texts: usize,
     ) -> Option<(ItemId, u8)> {
         let words = self.words(candidates, rank);
         let mut known = self.documents.borrow_mut();
-        let found = known.containing(rank, &words, least).iter();
+        let found = known.containing(rank, &words, least, texts).iter();
         let found = found.filter(|(other, _)| *other != rank && included.contains_key(other));
         let (other, share) = found.min_by_key(|(other, share)| (std::cmp::Reverse(*share), *other))?;
         Some((candidates.document(*other).id.clone(), *share))
@@ -141,7 +97,8 @@ impl Comparisons {
     ) -> Option<(ItemId, u8)> {
         let mut known = self.sources.borrow_mut();
         let words = self.words(candidates, rank);
-        let found = known.containing(rank, &words, least).iter();
+        let texts = known.len();
+        let found = known.containing(rank, &words, least, texts).iter();
         let found = found.filter(|((id, _), _)| included(*id));
         let ((id, number), share) = found.min_by_key(|((id, number), share)| {
             (std::cmp::Reverse(*share), candidates.order_of(*id), *id, *number)
@@ -157,12 +114,10 @@ impl Comparisons {
         rendering: &ToolResultRendering,
         ids: impl Iterator<Item = CandidateId>,
     ) {
-        let mut known = self.sources.borrow_mut();
-        for id in ids {
-            if known.candidates.insert(id) {
-                for ((_, text), number) in candidates.source_texts(id, rendering).iter().zip(0..) {
-                    known.insert((id, number), Rc::new(Words::new(text)));
-                }
+        let (mut known, mut added) = (self.sources.borrow_mut(), self.added.borrow_mut());
+        for id in ids.filter(|id| added.insert(*id)) {
+            for ((_, text), number) in candidates.source_texts(id, rendering).iter().zip(0..) {
+                known.insert((id, number), || Rc::new(Words::new(text)));
             }
         }
     }
@@ -175,17 +130,26 @@ impl Comparisons {
         }
     }
 
-    /// Adds a document that was taken.
-    pub(crate) fn take(&self, candidates: &Candidates<'_>, rank: Rank, rules: &RagOptions) {
-        if rules.near_duplicates > 0 {
-            let mut known = self.documents.borrow_mut();
-            if known.candidates.insert(CandidateId::Document(rank)) {
-                known.insert(rank, self.words(candidates, rank));
-            }
-        }
+    /// Adds a document that was taken. Returns the number of texts up to its own.
+    pub(crate) fn take(&self, candidates: &Candidates<'_>, rank: Rank, rules: &RagOptions) -> usize {
         if rules.join_chunks {
             self.chunks.borrow_mut().insert(candidates, rank);
         }
+        if rules.near_duplicates == 0 {
+            return 0;
+        }
+        self.documents.borrow_mut().insert(rank, || self.words(candidates, rank))
+    }
+
+    /// Adds all competing documents. Returns them by rank.
+    fn take_all(&self, candidates: &Candidates<'_>, rules: &RagOptions) -> BTreeMap<Rank, u64> {
+        let index = candidates.index();
+        let all: BTreeMap<Rank, u64> =
+            Slot::each(index.document_slots()).map(|slot| (index.rank_at(slot), 0)).collect();
+        for rank in all.keys() {
+            self.take(candidates, *rank, rules);
+        }
+        all
     }
 
     /// Checks if any competing document is a near-duplicate, repeats a text, or continues another document.
@@ -200,18 +164,15 @@ impl Comparisons {
             return false;
         }
         *self.finds_any.get_or_init(|| {
-            let index = candidates.index();
-            let all: BTreeMap<Rank, u64> =
-                Slot::each(index.document_slots()).map(|slot| (index.rank_at(slot), 0)).collect();
-            for rank in all.keys() {
-                self.take(candidates, *rank, rules);
-            }
+            let all = self.take_all(candidates, rules);
             if rules.repeats > 0 && !all.is_empty() {
                 self.add_all_sources(candidates, rendering);
             }
             all.keys().any(|rank| {
                 rules.near_duplicates > 0
-                    && self.near_duplicate(candidates, *rank, rules.near_duplicates, &all).is_some()
+                    && self
+                        .near_duplicate(candidates, *rank, rules.near_duplicates, &all, all.len())
+                        .is_some()
                     || rules.repeats > 0
                         && self.repeated(candidates, rendering, *rank, rules.repeats, |_| true).is_some()
                     || rules.join_chunks && self.has_neighbours(candidates, *rank, &all)
@@ -221,15 +182,10 @@ impl Comparisons {
 
     /// Checks if any competing document continues another one.
     pub(crate) fn finds_joins(&self, candidates: &Candidates<'_>, rules: &RagOptions) -> bool {
-        let index = candidates.index();
         if !rules.join_chunks {
             return false;
         }
-        let all: BTreeMap<Rank, u64> =
-            Slot::each(index.document_slots()).map(|slot| (index.rank_at(slot), 0)).collect();
-        for rank in all.keys() {
-            self.take(candidates, *rank, rules);
-        }
+        let all = self.take_all(candidates, &RagOptions { near_duplicates: 0, ..rules.clone() });
         all.keys().any(|rank| self.has_neighbours(candidates, *rank, &all))
     }
 
@@ -239,8 +195,7 @@ impl Comparisons {
         rank: Rank,
         included: &BTreeMap<Rank, u64>,
     ) -> bool {
-        let (before, after) = self.neighbours(candidates, rank, included);
-        !before.is_empty() || !after.is_empty()
+        self.neighbours(candidates, rank, included).iter().any(|neighbours| !neighbours.is_empty())
     }
 
     /// Returns the words of a document.
@@ -256,7 +211,7 @@ impl Comparisons {
         candidates: &Candidates<'_>,
         rank: Rank,
         included: &BTreeMap<Rank, u64>,
-    ) -> (Overlaps, Overlaps) {
+    ) -> [Vec<(Rank, u32)>; 2] {
         let Some(origin) = candidates.index().document(rank).origin else { return Default::default() };
         let mut known = self.chunks.borrow_mut();
         let near = known.near(candidates, rank, origin);
@@ -266,7 +221,7 @@ impl Comparisons {
             before.extend(known.overlap(candidates, other, rank).map(|length| (other, length)));
             after.extend(known.overlap(candidates, rank, other).map(|length| (other, length)));
         }
-        (before, after)
+        [before, after]
     }
 
     /// Returns the overlap of two documents in bytes, if the second continues the first.

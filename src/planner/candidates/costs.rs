@@ -6,10 +6,7 @@
 //!
 //! The fields are private: whoever holds a [`Costs`] can query counts, but not texts.
 
-use super::{
-    CandidateId, CandidateMap, Candidates, Document, Neighbours, Rank,
-    comparisons::{Comparisons, Overlaps},
-};
+use super::{CandidateId, CandidateMap, Candidates, Document, Neighbours, Rank, comparisons::Comparisons};
 use crate::{
     config::{ListOptions, RagOptions},
     error::Error,
@@ -194,23 +191,25 @@ impl<'a> Costs<'a> {
 
     /// Returns the taken documents that a document continues, and those that continue it, each with the
     /// overlap in bytes (rule S14).
-    pub(super) fn neighbours(&self, rank: Rank, taken: &BTreeMap<Rank, u64>) -> (Overlaps, Overlaps) {
+    pub(super) fn neighbours(&self, rank: Rank, taken: &BTreeMap<Rank, u64>) -> [Vec<(Rank, u32)>; 2] {
         self.comparisons.neighbours(self.candidates, rank, taken)
     }
 
-    /// Returns the taken document that contains at least `least` per cent of a document (rule S9).
+    /// Returns the taken document that contains at least `least` per cent of a document (rule S9). The taken
+    /// ones are among the first `texts` texts.
     pub(super) fn near_duplicate(
         &self,
         rank: Rank,
         least: u8,
         taken: &BTreeMap<Rank, u64>,
+        texts: usize,
     ) -> Option<(ItemId, u8)> {
-        self.comparisons.near_duplicate(self.candidates, rank, least, taken)
+        self.comparisons.near_duplicate(self.candidates, rank, least, taken, texts)
     }
 
-    /// Prepares comparisons with a document that was taken.
-    pub(super) fn take(&self, rank: Rank, rules: &RagOptions) {
-        self.comparisons.take(self.candidates, rank, rules);
+    /// Prepares comparisons with a document that was taken. Returns the number of texts up to its own.
+    pub(super) fn take(&self, rank: Rank, rules: &RagOptions) -> usize {
+        self.comparisons.take(self.candidates, rank, rules)
     }
 
     /// Prepares comparisons with the included candidates of the conversation.

@@ -31,6 +31,7 @@ use crate::{
 use std::collections::BTreeMap;
 
 mod id;
+mod ranking;
 mod documents;
 mod summaries;
 mod required;
@@ -430,7 +431,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// Returns the ranks of a document in the lists of the request. Returns nothing if there is one list.
-    pub(crate) fn list_ranks(&self, rank: Rank) -> Vec<ListRank> {
+    pub(crate) fn list_ranks(&self, rank: Rank) -> Box<[ListRank]> {
         let lists = self.request.rag.fused_lists();
         let ranks = self.index.document(rank).ranks.iter().filter(|_| !lists.is_empty());
         ranks

@@ -6,35 +6,85 @@
 //!
 //! Runs of words are found by hash and then compared, so no decision depends on a hash.
 
+use super::Rank;
 use crate::text::words::Words;
 use foldhash::quality::RandomState;
 use indexmap::IndexMap;
 use smallvec::SmallVec;
-use std::{collections::BTreeSet, hash::BuildHasher, rc::Rc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::BuildHasher,
+    rc::Rc,
+};
 
 /// The number of runs from which a text is compared by its runs. Shorter texts have to be equal.
 const FEWEST_RUNS: usize = 8;
 
-/// Texts in which other texts are searched.
+/// Texts in which documents are searched. Each has a number, in the order of arrival.
+///
+/// A document is compared again only if texts have arrived since. With many budgets, most calls find the
+/// answer of an earlier one.
 #[derive(Debug)]
 pub(crate) struct SimilarTexts<K> {
-    texts: Vec<(K, Rc<Words>)>,
-    /// The places of runs by hash: the number of a text and of a word in it. A text has one place for each
+    numbers: BTreeMap<K, usize>,
+    /// Texts that no document was compared with yet, by their number of words: a document is never left out
+    /// for a shorter text, and many texts of a conversation are shorter than every document.
+    waiting: BTreeMap<usize, Vec<(K, Rc<Words>)>>,
+    indexed: Vec<(K, Rc<Words>)>,
+    /// The places of runs by hash: the index of a text and of a word in it. A text has one place for each
     /// different run.
     runs: IndexMap<u64, SmallVec<[(u32, u32); 1]>, RandomState>,
     hasher: RandomState,
+    /// By document, the number of texts that had arrived when it was compared, and those that contain it.
+    found: BTreeMap<Rank, (usize, Vec<(K, u8)>)>,
 }
 
 impl<K> Default for SimilarTexts<K> {
     fn default() -> Self {
-        Self { texts: Vec::new(), runs: IndexMap::default(), hasher: RandomState::default() }
+        Self {
+            numbers: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            indexed: Vec::new(),
+            runs: IndexMap::default(),
+            hasher: RandomState::default(),
+            found: BTreeMap::new(),
+        }
     }
 }
 
-impl<K: Copy> SimilarTexts<K> {
-    /// Adds a text.
-    pub(crate) fn insert(&mut self, key: K, words: Rc<Words>) {
-        let number = self.texts.len() as u32;
+impl<K: Copy + Ord> SimilarTexts<K> {
+    /// Adds a text if it is new. Returns the number of texts up to this one.
+    pub(crate) fn insert(&mut self, key: K, words: impl FnOnce() -> Rc<Words>) -> usize {
+        let next = self.numbers.len() + 1;
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            let words = words();
+            self.waiting.entry(words.len()).or_default().push((key, words));
+        }
+        number
+    }
+
+    /// Returns the number of texts.
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Returns the texts that contain at least `least` per cent of the runs of a document, each with that
+    /// share, among the first `texts` texts and perhaps later ones. A shorter text contains none, nor does
+    /// one that lacks one of the numbers.
+    pub(crate) fn containing(&mut self, rank: Rank, words: &Words, least: u8, texts: usize) -> &[(K, u8)] {
+        if self.found.get(&rank).is_none_or(|(compared, _)| *compared < texts) {
+            for (key, words) in self.waiting.split_off(&words.len()).into_values().flatten() {
+                self.index(key, words);
+            }
+            self.found.insert(rank, (self.numbers.len(), self.search(words, least)));
+        }
+        self.found.get(&rank).map_or(&[], |(_, found)| found)
+    }
+
+    /// Adds the runs of a text to the index.
+    fn index(&mut self, key: K, words: Rc<Words>) {
+        let number = self.indexed.len() as u32;
         for at in 0..words.runs() {
             let run = words.run(at);
             let places = self.runs.entry(self.hasher.hash_one(run)).or_default();
@@ -44,26 +94,21 @@ impl<K: Copy> SimilarTexts<K> {
                 places.push((number, at as u32));
             }
         }
-        self.texts.push((key, words));
+        self.indexed.push((key, words));
     }
 
-    /// Returns the number of texts.
-    pub(crate) fn len(&self) -> usize {
-        self.texts.len()
-    }
-
-    /// Returns the texts that contain at least `least` per cent of the runs of a text, in the order in which
-    /// they were added, each with that share. A shorter text contains none, nor does one that lacks one of
-    /// the numbers.
-    pub(crate) fn containing(&self, words: &Words, least: u8) -> Vec<(K, u8)> {
+    /// Searches a document in the index.
+    fn search(&self, words: &Words, least: u8) -> Vec<(K, u8)> {
         let runs = words.runs();
         if runs < FEWEST_RUNS {
-            let same = self.texts.iter().filter(|(_, text)| !words.is_empty() && **text == *words);
+            let same = self.indexed.iter().filter(|(_, text)| !words.is_empty() && **text == *words);
             return same.map(|(key, _)| (*key, 100)).collect();
         }
         let numbers: BTreeSet<&str> = words.numbers().collect();
-        // Numbers are few, and a text without one of them need not be searched.
-        if !numbers.is_empty() && !self.texts.iter().any(|(_, text)| has_all(text, &numbers)) {
+        // Numbers are few, so a text that lacks one is found at once. Most documents have numbers of their
+        // own.
+        let has_numbers: Vec<bool> = self.indexed.iter().map(|(_, text)| has_all(text, &numbers)).collect();
+        if !has_numbers.contains(&true) {
             return Vec::new();
         }
         let needed = (runs as u64 * u64::from(least)).div_ceil(100);
@@ -73,8 +118,8 @@ impl<K: Copy> SimilarTexts<K> {
             let run = words.run(at);
             let places = self.runs.get(&self.hasher.hash_one(run));
             let mut is_anywhere = false;
-            for (text, word) in places.into_iter().flatten() {
-                if self.texts[*text as usize].1.run(*word as usize) == run {
+            for (text, word) in places.into_iter().flatten().filter(|(text, _)| has_numbers[*text as usize]) {
+                if self.indexed[*text as usize].1.run(*word as usize) == run {
                     is_anywhere = true;
                     match found.binary_search_by_key(text, |(number, _)| *number) {
                         Ok(place) => found[place].1 += 1,
@@ -89,10 +134,9 @@ impl<K: Copy> SimilarTexts<K> {
             }
         }
         let contains = |(text, count): (u32, u64)| {
-            let (key, other) = &self.texts[text as usize];
-            let is_longer = other.len() >= words.len();
-            (count >= needed && is_longer && has_all(other, &numbers))
-                .then(|| (*key, (count * 100 / runs as u64) as u8))
+            let (key, other) = &self.indexed[text as usize];
+            let is_contained = count >= needed && other.len() >= words.len();
+            is_contained.then(|| (*key, (count * 100 / runs as u64) as u8))
         };
         found.into_iter().filter_map(contains).collect()
     }
@@ -100,14 +144,8 @@ impl<K: Copy> SimilarTexts<K> {
 
 /// Checks if a text has all of these numbers.
 fn has_all(words: &Words, numbers: &BTreeSet<&str>) -> bool {
-    let mut left = numbers.clone();
-    for number in words.numbers() {
-        if left.is_empty() {
-            break;
-        }
-        left.remove(number);
-    }
-    left.is_empty()
+    let own: BTreeSet<&str> = if numbers.is_empty() { BTreeSet::new() } else { words.numbers().collect() };
+    numbers.is_subset(&own)
 }
 
 #[cfg(test)]
@@ -117,9 +155,9 @@ mod tests {
     fn containing(texts: &[&str], text: &str, least: u8) -> Vec<(usize, u8)> {
         let mut similar = SimilarTexts::default();
         for (at, text) in texts.iter().enumerate() {
-            similar.insert(at, Rc::new(Words::new(text)));
+            similar.insert(at, || Rc::new(Words::new(text)));
         }
-        similar.containing(&Words::new(text), least)
+        similar.containing(Rank::new(0), &Words::new(text), least, texts.len()).to_vec()
     }
 
     const TEXT: &str =

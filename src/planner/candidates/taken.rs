@@ -5,7 +5,7 @@
 //!   included text that contains it.
 //! - Rules: S9 (limits, near-duplicates), S14 (overlapping chunks).
 
-use super::{CandidateId, Costs, Neighbours, Rank};
+use super::{CandidateId, Costs, Document, Neighbours, Rank};
 use crate::{
     config::RagOptions,
     error::Error,
@@ -19,26 +19,12 @@ use std::collections::BTreeMap;
 pub(crate) struct TakenDocuments {
     /// The tokens paid for each document.
     paid: BTreeMap<Rank, u64>,
-    origins: BTreeMap<u32, Count>,
-    lists: BTreeMap<u32, Count>,
+    /// The number of texts that a further document has to be compared with (see `SimilarTexts`).
+    texts: usize,
     /// By chunk, the chunk that it continues, with the overlap in bytes.
     follows: BTreeMap<Rank, (Rank, u32)>,
     /// By chunk, the chunk that continues it.
     followed: BTreeMap<Rank, Rank>,
-}
-
-/// A number of documents, and their tokens.
-#[derive(Debug, Clone, Copy, Default)]
-struct Count {
-    items: u64,
-    tokens: u64,
-}
-
-impl Count {
-    fn add(&mut self, tokens: u64) {
-        self.items += 1;
-        self.tokens = self.tokens.saturating_add(tokens);
-    }
 }
 
 impl TakenDocuments {
@@ -51,14 +37,7 @@ impl TakenDocuments {
         rules: &RagOptions,
         costs: &Costs<'_>,
     ) {
-        costs.take(rank, rules);
-        let document = costs.document(rank);
-        if let Some(origin) = document.origin {
-            self.origins.entry(origin).or_default().add(tokens);
-        }
-        if let Some(list) = document.best_list() {
-            self.lists.entry(list).or_default().add(tokens);
-        }
+        self.texts = self.texts.max(costs.take(rank, rules));
         self.paid.insert(rank, tokens);
         if let Some((before, overlap)) = neighbours.before {
             self.follows.insert(rank, (before, overlap));
@@ -72,22 +51,14 @@ impl TakenDocuments {
 
     /// Removes documents that leave again, and returns their tokens. All chunks of a joined text leave
     /// together.
-    pub(crate) fn remove(&mut self, ranks: &[Rank], costs: &Costs<'_>) -> u64 {
-        let mut left = 0;
+    pub(crate) fn remove(&mut self, ranks: &[Rank]) -> u64 {
+        let mut tokens = 0;
         for rank in ranks {
-            let tokens = self.paid.remove(rank).unwrap_or_default();
-            left += tokens;
-            let document = costs.document(*rank);
-            let origin = document.origin.and_then(|origin| self.origins.get_mut(&origin));
-            let list = document.best_list().and_then(|list| self.lists.get_mut(&list));
-            for count in origin.into_iter().chain(list) {
-                count.items -= 1;
-                count.tokens = count.tokens.saturating_sub(tokens);
-            }
+            tokens += self.paid.remove(rank).unwrap_or_default();
             self.follows.remove(rank);
             self.followed.remove(rank);
         }
-        left
+        tokens
     }
 
     /// Returns the tokens paid for each document, by rank.
@@ -123,17 +94,25 @@ impl TakenDocuments {
             return Some(PolicyRule::MaxItems { limit });
         }
         let document = costs.document(rank);
-        let items = |count: Option<&Count>| count.map_or(0, |count| count.items);
         if let (Some(limit), Some(origin)) = (rules.max_source_items, document.origin)
-            && items(self.origins.get(&origin)) >= limit
+            && self.tokens_of(|other| other.origin == Some(origin), costs).count() as u64 >= limit
         {
             return Some(PolicyRule::MaxSourceItems { limit });
         }
         let list = document.best_list()?;
-        let (list_name, limit) =
-            costs.list_options(list, rules).map(|(name, options)| (name, options.max_items))?;
-        let limit = limit.filter(|limit| items(self.lists.get(&list)) >= *limit)?;
-        Some(PolicyRule::MaxListItems { list: list_name, limit })
+        let (name, options) = costs.list_options(list, rules)?;
+        let limit = options.max_items?;
+        let items = self.tokens_of(|other| other.best_list() == Some(list), costs).count() as u64;
+        (items >= limit).then_some(PolicyRule::MaxListItems { list: name, limit })
+    }
+
+    /// Returns the tokens of each taken document that `is_one` accepts.
+    fn tokens_of<'t>(
+        &'t self,
+        is_one: impl Fn(&Document) -> bool + 't,
+        costs: &'t Costs<'_>,
+    ) -> impl Iterator<Item = u64> + 't {
+        self.paid.iter().filter(move |(rank, _)| is_one(costs.document(**rank))).map(|(_, tokens)| *tokens)
     }
 
     /// Returns the limit of tokens that excludes a document beside these neighbours.
@@ -145,9 +124,8 @@ impl TakenDocuments {
         costs: &Costs<'_>,
     ) -> Result<Option<PolicyRule>, Error> {
         let document = costs.document(rank);
-        let tokens = |count: Option<&Count>| count.map_or(0, |count| count.tokens);
         if let (Some(limit), Some(origin)) = (rules.max_source_tokens, document.origin) {
-            let used = tokens(self.origins.get(&origin));
+            let used = self.tokens_of(|other| other.origin == Some(origin), costs).sum();
             if costs.weigh_beside(rank, neighbours, limit.saturating_sub(used))? == Weight::Over {
                 return Ok(Some(PolicyRule::MaxSourceTokens { used, limit }));
             }
@@ -155,7 +133,7 @@ impl TakenDocuments {
         let Some(list) = document.best_list() else { return Ok(None) };
         let Some((name, options)) = costs.list_options(list, rules) else { return Ok(None) };
         let Some(limit) = options.max_tokens else { return Ok(None) };
-        let used = tokens(self.lists.get(&list));
+        let used = self.tokens_of(|other| other.best_list() == Some(list), costs).sum();
         let is_over = costs.weigh_beside(rank, neighbours, limit.saturating_sub(used))? == Weight::Over;
         Ok(is_over.then_some(PolicyRule::MaxListTokens { list: name, used, limit }))
     }
@@ -170,7 +148,7 @@ impl TakenDocuments {
             return self.sent_neighbours(rank, costs);
         }
         // Both sides are looked up at once, because a chunk may close the gap between two others.
-        let (before, after) = costs.neighbours(rank, &self.paid);
+        let [before, after] = costs.neighbours(rank, &self.paid);
         // A text that was sent is never joined to again (S5, S10).
         let new = |(other, _): &(Rank, u32)| !costs.is_sticky(*other);
         let best = |near: Vec<(Rank, u32)>, is_free: &dyn Fn(Rank) -> bool| {
@@ -206,7 +184,7 @@ impl TakenDocuments {
         if rules.near_duplicates == 0 || self.paid.is_empty() || costs.is_sticky(rank) {
             return None;
         }
-        let (of, share) = costs.near_duplicate(rank, rules.near_duplicates, &self.paid)?;
+        let (of, share) = costs.near_duplicate(rank, rules.near_duplicates, &self.paid, self.texts)?;
         Some(ExcludedReason::NearDuplicate { of, share })
     }
 }

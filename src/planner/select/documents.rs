@@ -119,7 +119,7 @@ impl<W: Walker> Selector<'_, W> {
             self.costs.prepare_sources(chosen.included.ids());
         }
         // Documents of earlier offers count towards the limits.
-        let mut offer = Offer::new(room, chosen.documents.taken.clone());
+        let mut offer = Offer::new(room, chosen.taken.clone());
         let mut is_stopped = false;
         for slot in Slot::each(slots).filter(|slot| !chosen.included.documents.has(*slot)) {
             let rank = self.index.rank_at(slot);
@@ -127,33 +127,27 @@ impl<W: Walker> Selector<'_, W> {
                 // It was decided together with a document of a better rank.
                 continue;
             }
-            if let Some(reason) = chosen.documents.left.get(&rank) {
+            if let Some(reason) = chosen.reasons.left_documents.get(&rank) {
                 offer.excluded.push((rank, reason.clone()));
                 continue;
             }
             // A text that was sent is offered as a whole (S5). In the order of the text, each chunk costs its
             // rest; by rank, one between two others would come after both were paid as texts of their own.
             let mut together = self.costs.sent_together(rank, rules);
-            let left = offer.left;
-            let reason = match self.decide(&together, is_stopped, room, &mut offer, chosen)? {
-                Verdict::Fits => continue,
-                Verdict::Excluded(reason) => reason,
-                Verdict::TooLarge => {
-                    // `Prefix` stops here, so that a larger budget never loses a document (S8).
-                    is_stopped = fill == RagFill::Prefix;
-                    let limited_by = room.limited_by(LimitedBy::Size);
-                    ExcludedReason::Budget { room: left, limited_by }
-                }
-            };
+            let reason = self.decide(&together, is_stopped, room, &mut offer, chosen)?;
+            let Some(reason) = reason else { continue };
+            // `Prefix` stops here, so that a larger budget never loses a document (S8).
+            is_stopped |= fill == RagFill::Prefix && matches!(reason, ExcludedReason::Budget { .. });
             // A text that is contained stays so while nothing leaves: that it does not fit either is no news.
-            let reason = chosen.documents.known_reason(rank).cloned().unwrap_or(reason);
+            let reason = chosen.reasons.of_contained_document(rank).cloned().unwrap_or(reason);
             together.sort_unstable();
             offer.excluded.extend(together.into_iter().map(|rank| (rank, reason.clone())));
         }
         Ok(offer)
     }
 
-    /// Decides on documents that are sent together, and takes them if all of them fit.
+    /// Takes documents that are sent together if all of them fit. Otherwise returns the reason to exclude
+    /// them.
     fn decide(
         &self,
         together: &[Rank],
@@ -161,62 +155,59 @@ impl<W: Walker> Selector<'_, W> {
         room: Room,
         offer: &mut Offer,
         chosen: &Selection<W>,
-    ) -> Result<Verdict, Error> {
-        let rules = &self.config.rag;
-        let (mut taken, mut left, mut fitting) = (None, offer.left, Vec::new());
+    ) -> Result<Option<ExcludedReason>, Error> {
+        let (mut left, mut fitting) = (offer.left, Vec::new());
+        // Only several documents need a copy: one alone is not taken before it fits.
+        let before = (together.len() > 1).then(|| offer.taken.clone());
         for rank in together {
-            let taken = taken.get_or_insert_with(|| {
-                // Only several documents need a copy: one alone is taken once it fits.
-                if together.len() > 1 { offer.taken.clone() } else { std::mem::take(&mut offer.taken) }
-            });
-            let verdict = self.decide_alone(*rank, is_stopped, (left, room), taken, chosen)?;
-            if let Priced::Fits(tokens, neighbours) = verdict {
-                left -= tokens;
-                fitting.push((self.index.slot_of(*rank), tokens));
-                taken.take(*rank, tokens, neighbours, rules, &self.costs);
-                continue;
+            match self.price(*rank, is_stopped, (left, room), &offer.taken, chosen)? {
+                Ok((tokens, neighbours)) => {
+                    left -= tokens;
+                    fitting.push((self.index.slot_of(*rank), tokens));
+                    offer.taken.take(*rank, tokens, neighbours, &self.config.rag, &self.costs);
+                }
+                Err(reason) => {
+                    if let Some(before) = before {
+                        offer.taken = before;
+                    }
+                    return Ok(Some(reason));
+                }
             }
-            if together.len() == 1 {
-                offer.taken = std::mem::take(taken);
-            }
-            return Ok(match verdict {
-                Priced::Excluded(reason) => Verdict::Excluded(reason),
-                _ => Verdict::TooLarge,
-            });
         }
-        offer.taken = taken.unwrap_or_default();
         offer.left = left;
         offer.fitting.extend(fitting);
-        Ok(Verdict::Fits)
+        Ok(None)
     }
 
-    /// Decides on one document with `left` tokens left of a room. A document that does not fit is not
-    /// compared with other texts (rule S9).
-    fn decide_alone(
+    /// Returns the tokens and neighbours of a document that fits into the `left` tokens of a room, or the
+    /// reason to exclude it. A document that does not fit is not compared with other texts (rule S9).
+    fn price(
         &self,
         rank: Rank,
         is_stopped: bool,
         (left, room): (u64, Room),
         taken: &TakenDocuments,
         chosen: &Selection<W>,
-    ) -> Result<Priced, Error> {
+    ) -> Result<Result<(u64, Neighbours), ExcludedReason>, Error> {
         let rules = &self.config.rag;
+        let out_of_room = |limited_by| Ok(Err(ExcludedReason::Budget { room: left, limited_by }));
         if let Some(rule) = taken.limit_of_items(rank, rules, &self.costs) {
-            return Ok(Priced::Excluded(ExcludedReason::Policy(rule)));
+            return Ok(Err(ExcludedReason::Policy(rule)));
         }
         let neighbours = taken.neighbours(rank, rules, &self.costs);
         if let Some(rule) = taken.limit_of_tokens(rank, neighbours, rules, &self.costs)? {
-            return Ok(Priced::Excluded(ExcludedReason::Policy(rule)));
+            return Ok(Err(ExcludedReason::Policy(rule)));
         }
         if is_stopped {
-            let limited_by = LimitedBy::Prefix;
-            return Ok(Priced::Excluded(ExcludedReason::Budget { room: left, limited_by }));
+            return out_of_room(LimitedBy::Prefix);
         }
         let count = |limit| self.costs.weigh_beside(rank, neighbours, limit);
-        let Weight::Exactly(tokens) = self.compare(left, room, count)? else { return Ok(Priced::TooLarge) };
+        let Weight::Exactly(tokens) = self.compare(left, room, count)? else {
+            return out_of_room(room.limited_by(LimitedBy::Size));
+        };
         let contained =
             taken.near_duplicate(rank, rules, &self.costs).or_else(|| self.repeated(rank, chosen));
-        Ok(contained.map_or(Priced::Fits(tokens, neighbours), Priced::Excluded))
+        Ok(contained.map_or(Ok((tokens, neighbours)), Err))
     }
 
     /// Returns the reason to exclude a document because the conversation contains its text (rule S9).
@@ -239,61 +230,17 @@ impl<W: Walker> Selector<'_, W> {
         self.costs.prepare_sources(chosen.included.ids());
         // First all that repeat something, because chunks of one text leave together or not at all.
         let mut leaving: BTreeMap<Rank, ExcludedReason> = BTreeMap::new();
-        for rank in chosen.documents.taken.paid().keys() {
+        for rank in chosen.taken.paid().keys() {
             leaving.extend(self.repeated(*rank, chosen).map(|reason| (*rank, reason)));
         }
         let stays = |rank: &Rank| {
-            let joined = chosen.documents.taken.joined_with(*rank);
+            let joined = chosen.taken.joined_with(*rank);
             joined.iter().any(|(member, _)| !leaving.contains_key(member))
         };
         let ranks: Vec<Rank> = leaving.keys().copied().filter(|rank| !stays(rank)).collect();
-        let tokens = chosen.documents.taken.remove(&ranks, &self.costs);
+        let tokens = chosen.taken.remove(&ranks);
         chosen.included.leave(ranks.iter().map(|rank| self.index.slot_of(*rank)), tokens);
-        chosen.documents.left.extend(ranks.iter().filter_map(|rank| leaving.remove_entry(rank)));
-    }
-}
-
-/// The decision on documents that are sent together.
-enum Verdict {
-    Fits,
-    Excluded(ExcludedReason),
-    TooLarge,
-}
-
-/// The decision on one document: its tokens and neighbours if it fits.
-enum Priced {
-    Fits(u64, Neighbours),
-    Excluded(ExcludedReason),
-    TooLarge,
-}
-
-/// The documents that a selection includes, as far as further ones depend on them.
-#[derive(Debug, Default)]
-pub(crate) struct ChosenDocuments {
-    pub(crate) taken: TakenDocuments,
-    /// Documents that left because the conversation contains them.
-    left: BTreeMap<Rank, ExcludedReason>,
-    /// Documents that an earlier offer found in another text.
-    contained: BTreeMap<Rank, ExcludedReason>,
-}
-
-impl ChosenDocuments {
-    /// Returns the reason of an earlier offer, if it holds whatever the tokens.
-    fn known_reason(&self, rank: Rank) -> Option<&ExcludedReason> {
-        if self.left.is_empty() { self.contained.get(&rank) } else { None }
-    }
-
-    /// Records documents that other texts contain.
-    fn remember(&mut self, excluded: &[(Rank, ExcludedReason)]) {
-        use ExcludedReason::{NearDuplicate, Repeats};
-        let contained =
-            excluded.iter().filter(|(_, reason)| matches!(reason, NearDuplicate { .. } | Repeats { .. }));
-        self.contained.extend(contained.cloned());
-    }
-
-    /// Returns the number of documents that left.
-    pub(super) fn left(&self) -> usize {
-        self.left.len()
+        chosen.reasons.left_documents.extend(ranks.iter().filter_map(|rank| leaving.remove_entry(rank)));
     }
 }
 
@@ -330,8 +277,8 @@ impl Offer {
         for (slot, tokens) in self.fitting {
             chosen.included.keep_document(slot, tokens);
         }
-        chosen.documents.taken = self.taken;
-        chosen.documents.remember(&self.excluded);
+        chosen.taken = self.taken;
+        chosen.reasons.add_contained_documents(&self.excluded);
         chosen.reasons.documents = self.excluded;
     }
 
@@ -342,8 +289,8 @@ impl Offer {
         for (slot, tokens) in self.fitting {
             chosen.included.keep_document(slot, tokens);
         }
-        chosen.documents.taken = self.taken;
-        chosen.documents.remember(&self.excluded);
+        chosen.taken = self.taken;
+        chosen.reasons.add_contained_documents(&self.excluded);
         exclude_other_documents(index, self.left, self.excluded, chosen);
     }
 }

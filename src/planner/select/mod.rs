@@ -26,7 +26,7 @@ use crate::{
     plan::reason::{ExcludedReason, IncludedReason},
     planner::{
         budget::{Available, BudgetVariable, Budgets, SectionDemands},
-        candidates::{CandidateId, CandidateIndex, Costs, Rank},
+        candidates::{CandidateId, CandidateIndex, Costs, Rank, TakenDocuments},
         rendering::ToolResultRendering,
     },
     provider::weight::Weight,
@@ -43,7 +43,6 @@ mod window;
 mod documents;
 mod reasons;
 
-pub(crate) use documents::ChosenDocuments;
 pub(crate) use free::{merges_state, saved_by_merging};
 pub(crate) use included::Included;
 pub(crate) use room::Room;
@@ -69,7 +68,7 @@ pub(crate) struct Selection<W: Walker = OneBudget> {
     /// again.
     pub(crate) set_does_not_fit: bool,
     /// The included documents, with the facts that further ones depend on.
-    pub(crate) documents: ChosenDocuments,
+    pub(crate) taken: TakenDocuments,
     /// The largest offer to documents, in tokens, while none was included.
     pub(crate) offered_to_documents: u64,
 }
@@ -102,6 +101,10 @@ pub(crate) struct ExclusionReasons {
     pub(crate) fallen_pins: BTreeMap<CandidateId, ExcludedReason>,
     /// Excluded competing documents, ascending by rank.
     documents: Vec<(Rank, ExcludedReason)>,
+    /// Documents that left because the conversation contains them (rule S9).
+    left_documents: BTreeMap<Rank, ExcludedReason>,
+    /// Documents that an earlier offer found in another text.
+    contained_documents: BTreeMap<Rank, ExcludedReason>,
     /// The reason for everything older than the point at which the walk stopped.
     pub(crate) before_window: Option<ExcludedReason>,
 }
@@ -128,6 +131,20 @@ impl ExclusionReasons {
         let at = self.documents.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
         Some(&self.documents[at].1)
     }
+
+    /// Returns the reason of a document that an earlier offer found in another text. Returns `None` if a
+    /// document has left since, because the text may have been that document.
+    fn of_contained_document(&self, rank: Rank) -> Option<&ExcludedReason> {
+        if self.left_documents.is_empty() { self.contained_documents.get(&rank) } else { None }
+    }
+
+    /// Records the documents that other texts contain.
+    fn add_contained_documents(&mut self, excluded: &[(Rank, ExcludedReason)]) {
+        use ExcludedReason::{NearDuplicate, Repeats};
+        let contained =
+            excluded.iter().filter(|(_, reason)| matches!(reason, NearDuplicate { .. } | Repeats { .. }));
+        self.contained_documents.extend(contained.cloned());
+    }
 }
 
 impl<W: Walker> Selection<W> {
@@ -141,7 +158,7 @@ impl<W: Walker> Selection<W> {
             awaited_pins: Vec::new(),
             pays_for_pins: false,
             set_does_not_fit: false,
-            documents: ChosenDocuments::default(),
+            taken: TakenDocuments::default(),
             offered_to_documents: 0,
         }
     }
@@ -286,7 +303,7 @@ impl<W: Walker> Selector<'_, W> {
         // Terminates: each further pass includes an item, lets a document leave for good, or gives up the
         // reserve once.
         loop {
-            let before = (chosen.included.count(), chosen.documents.left());
+            let before = (chosen.included.count(), chosen.reasons.left_documents.len());
             self.offer_to_pins(self.free(Section::SystemPinned, &available, chosen), chosen)?;
             self.include_window(self.free(Section::Conversation, &available, chosen), chosen)?;
             // The conversation may have grown onto the text of a document.
@@ -297,7 +314,7 @@ impl<W: Walker> Selector<'_, W> {
             if chosen.set_does_not_fit {
                 return Ok(());
             }
-            if (chosen.included.count(), chosen.documents.left()) == before {
+            if (chosen.included.count(), chosen.reasons.left_documents.len()) == before {
                 // Tokens reserved for the wrapper around documents are offered once if no document is
                 // included.
                 if !available.reserves_block || chosen.has_documents() {

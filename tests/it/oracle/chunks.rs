@@ -48,7 +48,7 @@ fn chunks_are_joined_where_they_follow(session: &Session, plan: &ContextPlan) ->
     let mut chains: Vec<Vec<&RagItem>> = Vec::new();
     for row in rows {
         let Some(item) = item(row) else { return Ok(()) };
-        if row.continues.is_none() {
+        if row.continues().is_none() {
             chains.push(vec![item]);
             continue;
         }

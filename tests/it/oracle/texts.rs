@@ -80,7 +80,7 @@ impl Item {
 }
 
 impl Oracle<'_> {
-    /// Returns the items by rank, each with the ranks in the lists that decided its place (rule S8).
+    /// Returns the items by rank, each with its ranks in the lists (rule S8).
     pub fn by_rank(&self) -> Vec<(usize, Ranks)> {
         let ranks = self.list_ranks();
         let value = |at: usize| {
@@ -106,7 +106,7 @@ impl Oracle<'_> {
             let mut versions: Vec<usize> = places.iter().map(|place| order[*place]).collect();
             versions.sort_by_key(|at| Reverse(self.items[*at].date));
             for (place, at) in places.into_iter().zip(versions) {
-                placed[place].0 = at;
+                placed[place] = (at, ranks[at]);
             }
         }
         placed
@@ -134,7 +134,7 @@ impl Oracle<'_> {
 
     /// Returns the list that ranks an item best, the first of several.
     pub fn best_list(&self, at: usize) -> Option<usize> {
-        let (_, ranks) = self.by_rank().into_iter().find(|(item, _)| *item == at)?;
+        let ranks = self.list_ranks()[at];
         let ranked = (0..3).filter_map(|list| Some((ranks[list]?, list)));
         ranked.min().map(|(_, list)| list)
     }

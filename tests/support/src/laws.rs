@@ -129,15 +129,15 @@ fn chunks_continue_the_row_before(case: &Case<'_>) -> Result<(), String> {
     let rows: Vec<_> = case.plan.included.iter().filter(|row| row.kind.is_document()).collect();
     for (at, row) in rows.iter().enumerate() {
         let before = at.checked_sub(1).map(|before| rows[before]);
-        if let Some(of) = &row.continues {
+        if let Some(of) = row.continues() {
             let follows = before.is_some_and(|before| before.id == *of);
             law(follows, || format!("S14: {row:?} after {before:?}"))?;
         }
-        let is_joined = rows.get(at + 1).is_some_and(|next| next.continues.is_some());
+        let is_joined = rows.get(at + 1).is_some_and(|next| next.continues().is_some());
         let text = row.body.text();
         let (opens, closes) = (text.starts_with("<document id="), text.ends_with("\n</document>\n"));
         let is_new = row.section == Section::Rag;
-        law(!is_new || opens == row.continues.is_none() && closes != is_joined, || {
+        law(!is_new || opens == row.continues().is_none() && closes != is_joined, || {
             format!("S14: delimiters of {row:?}")
         })?;
     }

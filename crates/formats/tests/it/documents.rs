@@ -36,7 +36,7 @@ fn object_of_arrays_is_read_as_ranked_lists() {
         let plan = manager.unwrap().build_plan(&read.request()).unwrap();
         let row = plan.included.iter().find(|row| row.id == "b").unwrap();
         let ranks: Vec<String> =
-            row.ranks.iter().map(|rank| format!("{} {}", rank.list, rank.rank)).collect();
+            row.ranks().iter().map(|rank| format!("{} {}", rank.list, rank.rank)).collect();
         assert_eq!(ranks, ["words 2", "meaning 1"]);
     }
     let one = session(r#""rag": [{"id": "a", "text": "A", "score": 9}]"#);

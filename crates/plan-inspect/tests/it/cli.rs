@@ -281,6 +281,8 @@ fn one_log_record_per_plan() {
         "conversation_used=",
         "rag_limit=",
         "excluded_budget=",
+        "excluded_near_duplicate=",
+        "excluded_repeats=",
         "estimated_tokens_total=",
     ] {
         assert!(log.contains(field), "{field} is not in {log}");
