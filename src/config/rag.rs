@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The table `[rag]` (rules S8, S9, S14, O1).
+/// The table `[rag]` (rules S8, S9, S14, S15, O1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -40,6 +40,8 @@ pub struct RagOptions {
     /// Maximum share of the divisible budget for the documents of one question, if they are retained with it,
     /// per mille (rule S10; default: 150). Later questions need tokens too.
     pub question_limit: u16,
+    /// Maximum share of the divisible budget for recalled messages, per mille (rule S15; default: 400).
+    pub recall_share: u16,
 }
 
 impl RagOptions {
@@ -70,6 +72,7 @@ impl Default for RagOptions {
             order: DocumentOrder::default(),
             lists: BTreeMap::new(),
             question_limit: 150,
+            recall_share: 400,
         }
     }
 }

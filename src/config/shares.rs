@@ -73,7 +73,7 @@ fn unit(path: &[String]) -> Option<Unit> {
         ["sections", _, "share"]
         | ["sections", "system_pinned", "pins_limit"]
         | ["conversation", "low_mark"]
-        | ["rag", "question_limit"] => Some(Unit::PerMille { maximum: 1_000 }),
+        | ["rag", "question_limit" | "recall_share"] => Some(Unit::PerMille { maximum: 1_000 }),
         ["tokens", "calibration_per_mille"] => Some(Unit::PerMille { maximum: MAX_PER_MILLE }),
         ["usage", "approaching" | "at_limit"]
         | ["compaction", "percent" | "target"]

@@ -82,6 +82,10 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
         let expected = "per mille of the tokens shared among the sections, 0 to 1000 (rule S10)";
         return fault(&["rag.question_limit"], options.question_limit, expected);
     }
+    if options.recall_share > 1000 {
+        let expected = "per mille of the tokens shared among the sections, 0 to 1000 (rule S15)";
+        return fault(&["rag.recall_share"], options.recall_share, expected);
+    }
     let shares: [(&[&str], u8); 2] =
         [(&["rag.near_duplicates"], options.near_duplicates), (&["rag.repeats"], options.repeats)];
     if let Some((keys, share)) =

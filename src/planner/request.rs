@@ -62,6 +62,9 @@ pub struct PlanRequest<'a> {
     pub(crate) is_like_last: bool,
 }
 
+/// The name of the list of recalled messages.
+const RECALL: &str = "recall";
+
 impl<'a> PlanRequest<'a> {
     /// Creates a request for a conversation, with no tools, documents, state or limits.
     #[must_use]
@@ -151,6 +154,25 @@ impl<'a> PlanRequest<'a> {
     {
         self.rag = self.rag.with_list(name, items);
         self
+    }
+
+    /// Adds earlier messages of the conversation that the question needs, as the list `recall`. Each is a
+    /// document with [`RagItem::with_messages`] (rule S15). The crate `context-window-recall` finds them.
+    ///
+    /// ```
+    /// use context_window::{Conversation, Message, PlanRequest, RagItem};
+    ///
+    /// let log = Conversation::from([
+    ///     Message::user("My cat is called Fig."),
+    ///     Message::assistant("A fine name."),
+    ///     Message::user("Who sleeps on my sofa, then?"),
+    /// ]);
+    /// let hit = RagItem::new("recall:m0", 7.5, "user: My cat is called Fig.\n").with_messages(0..1);
+    /// let request = PlanRequest::new(&log).with_recall([hit]);
+    /// ```
+    #[must_use]
+    pub fn with_recall(self, items: impl IntoIterator<Item = RagItem>) -> Self {
+        self.with_rag_list(RECALL, items)
     }
 
     /// Sets the retrieved documents with their lists.

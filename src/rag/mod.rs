@@ -37,6 +37,8 @@ pub struct RagItem {
     pub position: Option<u64>,
     #[doc(hidden)]
     pub date: Option<i64>,
+    #[doc(hidden)]
+    pub messages: Option<Range<u32>>,
 }
 
 impl RagItem {
@@ -53,6 +55,7 @@ impl RagItem {
             span: None,
             position: None,
             date: None,
+            messages: None,
         }
     }
 
@@ -105,6 +108,16 @@ impl RagItem {
         self
     }
 
+    /// Sets the positions of the messages that this text quotes, counted from the first message of
+    /// [`crate::Conversation::messages`]. A document with messages is a recalled one (rule S15): it is left
+    /// out while they stand in the window.
+    #[must_use]
+    pub fn with_messages(mut self, positions: Range<usize>) -> Self {
+        let position = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        self.messages = Some(position(positions.start)..position(positions.end));
+        self
+    }
+
     /// Sets the document's TTL. The caller counts it down; the conversation never changes it.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
@@ -121,6 +134,7 @@ impl RagItem {
         self.span = self.span.take().or(other.span);
         self.position = self.position.or(other.position);
         self.date = self.date.or(other.date);
+        self.messages = self.messages.take().or(other.messages);
     }
 }
 

@@ -207,7 +207,8 @@ impl RetrievedItems {
 fn compare_copies(a: &RagItem, b: &RagItem) -> Ordering {
     let rest = |item: &RagItem| {
         let span = item.span.as_ref().map(|span| (span.start, span.end));
-        (Reverse(item.date), item.origin.clone(), item.ttl, span, item.position)
+        let messages = item.messages.as_ref().map(|messages| (messages.start, messages.end));
+        (Reverse(item.date), item.origin.clone(), item.ttl, span, item.position, messages)
     };
     b.score.total_cmp(&a.score).then_with(|| rest(a).cmp(&rest(b)))
 }

@@ -161,7 +161,10 @@ fn order_of(score: f64) -> i64 {
 /// Compares two documents with the same score: the newer one comes first.
 fn compare(a: &RagItem, b: &RagItem) -> Ordering {
     // Copies that differ in nothing else may be joined with different chunks.
-    let place = |item: &RagItem| (item.span.as_ref().map(|span| (span.start, span.end)), item.position);
+    let place = |item: &RagItem| {
+        let messages = item.messages.as_ref().map(|messages| (messages.start, messages.end));
+        (item.span.as_ref().map(|span| (span.start, span.end)), item.position, messages)
+    };
     b.date
         .cmp(&a.date)
         .then_with(|| a.id.cmp(&b.id))
