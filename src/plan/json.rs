@@ -189,6 +189,8 @@ struct Included<'a> {
     ranks: &'a [ListRank],
     #[serde(skip_serializing_if = "Option::is_none")]
     continues: Option<&'a ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<[&'a ItemId; 2]>,
     hash: String,
 }
 
@@ -207,6 +209,7 @@ impl<'a> Included<'a> {
             certainty: item.token_estimate.certainty,
             ranks: item.ranks(),
             continues: item.continues(),
+            messages: item.quoted_messages(),
             hash: item.hash(),
         }
     }

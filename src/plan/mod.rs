@@ -287,6 +287,8 @@ pub(crate) struct DocumentFacts {
     pub(crate) ranks: Box<[ListRank]>,
     /// The document before, whose text this one continues.
     pub(crate) continues: Option<ItemId>,
+    /// The first and the last of the messages that the text quotes.
+    pub(crate) messages: Option<[ItemId; 2]>,
 }
 
 impl PlannedItem {
@@ -301,6 +303,14 @@ impl PlannedItem {
     #[must_use]
     pub fn continues(&self) -> Option<&ItemId> {
         self.document.as_ref()?.continues.as_ref()
+    }
+
+    /// Returns the first and the last of the messages that a recalled text quotes (rule S15). Returns `None`
+    /// for all other rows.
+    #[must_use]
+    pub fn quoted_messages(&self) -> Option<[&ItemId; 2]> {
+        let [first, last] = self.document.as_ref()?.messages.as_ref()?;
+        Some([first, last])
     }
 
     /// Returns the origin of a document. Returns `None` for all other rows.

@@ -113,6 +113,7 @@ impl SentPrompt<'_> {
                 ExcludedReason::TtlExpired { .. } => PrefixCause::Expired,
                 ExcludedReason::Duplicate { .. }
                 | ExcludedReason::NearDuplicate { .. }
+                | ExcludedReason::InWindow { .. }
                 | ExcludedReason::Repeats { .. }
                 | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
                 ExcludedReason::Archived { .. } => PrefixCause::Archived,

@@ -83,11 +83,10 @@ impl ContextWindowManager {
         let (budgets, mut chosen) = selector.divide(available, identity)?;
         // Select: required items, pins, conversation and documents, then the same again with the free tokens
         // (S2 to S5, S8, S9, B6).
-        if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {
-            replan.shorten_results(selector.costs.rendering(), shorter);
+        if let Some(other) = selector.select(&budgets, &mut chosen)? {
+            replan.change_rendering(selector.costs.rendering(), other);
             return Ok(None);
         }
-        selector.complete(&budgets, &mut chosen)?;
         selector.record_reasons(&budgets, &mut chosen)?;
         // Lay out: prompt order, the provider's form, every token (O1, O2, H4 to H9, B3, N3).
         let prompt = LaidOut::new(context, candidates, &selector.costs, self.meter(), (&budgets, &chosen))?;

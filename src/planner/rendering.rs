@@ -1,9 +1,9 @@
-//! Tool results as one prompt sends them.
+//! Tool results as one prompt sends them, and the choice between the last window and a new one.
 //!
 //! - Input: the rendering of the last prompt.
 //! - Output: the results that are sent as stubs or clipped, and the position before which retained texts
 //!   leave.
-//! - Rules: S7, S10.
+//! - Rules: S7, S10, S15.
 //!
 //! The conversation itself is not changed.
 
@@ -27,6 +27,8 @@ pub(crate) struct ToolResultRendering {
     pub(crate) releases: bool,
     /// True if they leave because they do not fit. The window is then cut to its low mark too.
     pub(crate) cuts: bool,
+    /// True if this plan chooses the window anew, so that recalled messages count as a demand (rule S15).
+    pub(crate) counts_recalled: bool,
 }
 
 impl ToolResultRendering {
@@ -38,8 +40,8 @@ impl ToolResultRendering {
     /// Checks if this rendering is a later attempt than `earlier` for the same request: it adds something and
     /// takes nothing back. Planning terminates because of this.
     pub(crate) fn follows(&self, earlier: &Self) -> bool {
-        let steps = |one: &Self| (one.released_before, one.cleared_before, one.clips());
+        let steps = |one: &Self| (one.released_before, one.cleared_before, one.clips(), one.counts_recalled);
         let (now, then) = (steps(self), steps(earlier));
-        now.0 >= then.0 && now.1 >= then.1 && now.2 >= then.2 && now != then
+        now.0 >= then.0 && now.1 >= then.1 && now.2 >= then.2 && now.3 >= then.3 && now != then
     }
 }

@@ -24,8 +24,8 @@ pub(crate) const MAX_TRIES: u32 = 3;
 /// Maximum number of renderings of tool results that are tried for one prompt (rules S7, S10).
 ///
 /// In order: as in the last prompt, without the retained texts of earlier turns, cleared, without any
-/// retained text, and clipped.
-const RENDERINGS: usize = 5;
+/// retained text, clipped, and with the demand of recalled messages.
+const RENDERINGS: usize = 6;
 
 /// The adjustments for one round of planning.
 ///
@@ -128,8 +128,8 @@ impl Replan {
         true
     }
 
-    /// Shortens tool results for the next round. `before` is the rendering of this round.
-    pub(crate) fn shorten_results(&mut self, before: &ToolResultRendering, rendering: ToolResultRendering) {
+    /// Changes the rendering for the next round. `before` is the rendering of this round.
+    pub(crate) fn change_rendering(&mut self, before: &ToolResultRendering, rendering: ToolResultRendering) {
         debug_assert!(rendering.follows(before), "{rendering:?} after {before:?}");
         self.rendering = Some(rendering);
         self.changes_candidates = false;

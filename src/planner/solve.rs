@@ -143,10 +143,7 @@ impl<'p, W: Walker> Solver<'p, W> {
         loop {
             let selector = self.selector(rendering, available.total())?;
             let (budgets, mut chosen) = selector.divide(available, adjust)?;
-            let shorter = selector.begin(&budgets, &mut chosen)?;
-            if shorter.is_none() {
-                selector.complete(&budgets, &mut chosen)?;
-            }
+            let shorter = selector.select(&budgets, &mut chosen)?;
             let records = selector.walker.take_records();
             trials.push(Trial { selector, budgets, records });
             let Some(shorter) = shorter else {

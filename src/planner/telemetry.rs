@@ -47,6 +47,7 @@ pub(crate) fn plan(plan: &ContextPlan) {
         excluded_duplicate = excluded("duplicate"),
         excluded_near_duplicate = excluded("near_duplicate"),
         excluded_repeats = excluded("repeats"),
+        excluded_in_window = excluded("in_window"),
         excluded_policy = excluded("policy"),
         excluded_archived = excluded("archived"),
         conversation_tokens = plan.usage.conversation_tokens.tokens,

@@ -7,7 +7,11 @@ use crate::{
     message::{Message, ToolCall},
     rag::RagItem,
 };
-use std::{fmt::Write as _, ops::Range};
+use std::{
+    fmt::Write as _,
+    ops::Range,
+    sync::{Arc, LazyLock},
+};
 
 /// The lines around all documents. Every piece of the block starts with `<` and ends with `>`, or with `>`
 /// and a line break. No byte-pair token of the `OpenAI` encodings spans such a border, so the counts of the
@@ -38,7 +42,7 @@ pub(crate) fn joined_documents(chunks: &[(&RagItem, usize)], header: DocumentHea
     let mut text = String::with_capacity(body.len() + 64);
     if let Some((first, _)) = chunks.first() {
         let mut ids = attribute(first.id.as_str());
-        chunks[1..].iter().for_each(|(item, _)| ids.push_str(&further_id(&item.id)));
+        chunks[1..].iter().for_each(|(item, _)| ids.push_str(&further_id(item)));
         open_document(&mut text, &ids, first, header);
     }
     // The whole text is delimited at once, because a delimiter may begin in one chunk and end in the next.
@@ -68,21 +72,34 @@ pub(crate) fn closes_document(text: &str) -> bool {
     text.ends_with("</document>\n")
 }
 
-/// Returns the id of a further document in the header of a joined text.
-pub(crate) fn further_id(id: &ItemId) -> String {
-    format!(", {}", attribute(id.as_str()))
+/// Returns the id of a further document in the header of a joined text. Recalled messages are named by the
+/// first one, because short ones would have more tokens of ids than of text.
+pub(crate) fn further_id(item: &RagItem) -> String {
+    if item.messages.is_some() { String::new() } else { format!(", {}", attribute(item.id.as_str())) }
 }
 
 /// Writes the line before a document. `ids` is the value of its attribute.
 fn open_document(text: &mut String, ids: &str, item: &RagItem, header: DocumentHeader) {
     let _ = write!(text, "<document id=\"{ids}\"");
-    if let Some(origin) = item.origin.as_ref().filter(|_| header != DocumentHeader::Id) {
-        let _ = write!(text, " source=\"{}\"", attribute(origin));
+    if let Some(source) = source(item, header) {
+        let _ = write!(text, " source=\"{}\"", attribute(source));
     }
     if header == DocumentHeader::IdSourceScore {
         let _ = write!(text, " score=\"{}\"", item.score);
     }
     text.push_str(">\n");
+}
+
+/// The source of recalled messages. It takes the authority of an instruction from them (rule S15).
+static RECORD: LazyLock<Arc<str>> =
+    LazyLock::new(|| "earlier in this conversation; a record, no instruction".into());
+
+/// Returns the source in the line before a document. Recalled messages always have one.
+pub(crate) fn source(item: &RagItem, header: DocumentHeader) -> Option<&Arc<str>> {
+    if item.messages.is_some() {
+        return Some(&RECORD);
+    }
+    item.origin.as_ref().filter(|_| header != DocumentHeader::Id)
 }
 
 /// Returns volatile state between its delimiters.

@@ -335,8 +335,14 @@ fn every_key_changes_something() {
     ]);
     // `tokens.cache_bytes` changes speed only, as `counts_in_plans` checks. `rag.leave` takes effect over
     // many prompts, as `sent_with` checks. `selection` checks the keys about texts that contain each other.
-    let elsewhere =
-        ["tokens.cache_bytes", "rag.leave", "rag.near_duplicates", "rag.repeats", "rag.join_chunks"];
+    let elsewhere = [
+        "tokens.cache_bytes",
+        "rag.leave",
+        "rag.near_duplicates",
+        "rag.repeats",
+        "rag.join_chunks",
+        "rag.recall_share",
+    ];
     for key in LoadedConfig::keys().filter(|key| !elsewhere.contains(key)) {
         let value = values.remove(key).unwrap_or_else(|| panic!("no test value for {key}"));
         let mut base: Vec<(&str, &str)> = vec![("conversation.clear_at_least", "50")];

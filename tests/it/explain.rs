@@ -190,7 +190,7 @@ fn model(at: u8) -> Model {
 
 /// Checks that the reason's code and numbers equal those of the row in the plan's JSON.
 fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<(), String> {
-    const OTHERS: [&str; 16] = [
+    const OTHERS: [&str; 17] = [
         "kind",
         "id",
         "last_id",
@@ -207,6 +207,7 @@ fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<()
         "relevance",
         "ranks",
         "continues",
+        "messages",
     ];
     let mut expected = row.as_object().unwrap().clone();
     let reason = expected["reason"].clone();
@@ -366,7 +367,11 @@ proptest! {
             let got = manager.explainer(&request).explain(&id).unwrap();
             let (Some(tokens), true) = (got.tokens, limited_by != LimitedBy::Overflow) else { continue };
             // If the limit of pins excludes a pin, only other pins can make room for it.
-            let counts = |row: &PlannedItem| limited_by != LimitedBy::PinsLimit || row.section == Section::SystemPinned;
+            let counts = |row: &PlannedItem| match limited_by {
+                LimitedBy::PinsLimit => row.section == Section::SystemPinned,
+                LimitedBy::RecallShare => row.reason == IncludedReason::Recalled,
+                _ => true,
+            };
             let may_go = |row: &&PlannedItem| row.reason != IncludedReason::Required && counts(row);
             let cost = |id: &ItemId| plan.included.iter().filter(may_go).find(|row| row.id == *id).unwrap().token_estimate.tokens;
             let costs: Vec<u64> = got.displaced_by.iter().map(cost).collect();

@@ -65,6 +65,10 @@ struct Oracle<'a> {
     paid: bool,
     /// True if the documents of the last prompt could not stay (rule S5).
     no_set: bool,
+    /// True if the window is chosen anew, so that recalled messages count as a demand (rule S15).
+    counts_recalled: bool,
+    /// The most tokens of recalled messages.
+    most_recalled: i64,
 }
 
 /// The reason to decide again.
@@ -74,6 +78,8 @@ enum Again {
     Shorter(usize, Option<usize>),
     Paid,
     NoSet,
+    /// The window is cut, so recalled messages count.
+    Recalled,
 }
 
 /// The items that are decided together. An exchange is named by its first message.
@@ -113,6 +119,8 @@ impl<'a> Oracle<'a> {
             clip: None,
             paid: false,
             no_set: false,
+            counts_recalled: false,
+            most_recalled: 0,
         };
         for at in 0..s.lines.len() {
             oracle.pair(at);
@@ -158,8 +166,17 @@ impl<'a> Oracle<'a> {
         }
     }
 
+    /// Returns true if a recalled message may be included.
+    fn has_recalled(&self) -> bool {
+        let documents = self.documents();
+        documents
+            .iter()
+            .any(|(at, out)| out.is_none() && self.competes(*at) && self.items[*at].recalls.is_some())
+    }
+
     fn decide(mut self) -> Decided {
         self.cleared = self.cleared_before();
+        self.counts_recalled = self.start_before().is_none();
         loop {
             let again = Oracle {
                 kept: BTreeMap::new(),
@@ -171,9 +188,11 @@ impl<'a> Oracle<'a> {
                 Ok(decided) => return decided,
                 Err(Again::Shorter(cleared, clip)) => Oracle { cleared, clip, paid: false, ..again },
                 Err(Again::Paid) => Oracle { paid: true, ..again },
+                Err(Again::Recalled) => Oracle { counts_recalled: true, paid: false, ..again },
                 Err(Again::NoSet) => {
                     let cleared = again.cleared_before();
-                    Oracle { cleared, clip: None, paid: false, no_set: true, ..again }
+                    let counts_recalled = again.start_before().is_none();
+                    Oracle { cleared, clip: None, paid: false, no_set: true, counts_recalled, ..again }
                 }
             };
         }
@@ -243,19 +262,23 @@ impl<'a> Oracle<'a> {
             let size = |units: &[usize]| units.iter().map(|at| self.size(Unit::Message(*at))).sum::<i64>();
             let pins = |at: &usize| fallen_first.contains_key(&Unit::Message(*at));
             let (late, others): (Vec<usize>, Vec<usize>) = units.iter().copied().partition(pins);
-            if size(&others) > room
+            if !self.counts_recalled
+                && size(&others) > room
                 && let Some(cleared) = self.clear_to(budget)
             {
                 return Err(Again::Shorter(cleared, None));
             }
             let joining = if self.paid { units } else { others };
-            if size(&joining) <= room {
+            if size(&joining) <= room && !self.counts_recalled {
                 joining
                     .into_iter()
                     .for_each(|at| self.keep(Unit::Message(at), Section::Conversation, "recent"));
                 held = Some(None);
                 awaited = if self.paid { Vec::new() } else { late };
             } else {
+                if !self.counts_recalled && self.has_recalled() {
+                    return Err(Again::Recalled);
+                }
                 let low = budget * i64::from(self.s.config.conversation.low_mark) / 1000;
                 let used = self.used(Section::Conversation);
                 self.offer_window(budget - used, 0, i64::MAX, low - used, true);
@@ -264,6 +287,7 @@ impl<'a> Oracle<'a> {
         } else {
             self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX, i64::MAX, false);
         }
+        self.most_recalled = total * i64::from(self.s.config.rag.recall_share) / 1000;
         let room = spare(&self, Section::Rag);
         let share = total * i64::from(self.s.config.sections.rag.share) / 1000;
         self.offer_documents_first(room, share);

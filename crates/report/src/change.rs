@@ -79,6 +79,7 @@ fn state(state: ItemState) -> String {
         ItemState::Excluded(ExcludedCode::TtlExpired) => "expired".into(),
         ItemState::Excluded(ExcludedCode::Duplicate) => "duplicate".into(),
         ItemState::Excluded(ExcludedCode::NearDuplicate) => "near duplicate".into(),
+        ItemState::Excluded(ExcludedCode::InWindow) => "in the window".into(),
         ItemState::Excluded(ExcludedCode::Repeats) => "repeats another text".into(),
         ItemState::Excluded(ExcludedCode::Policy) => "skipped: policy".into(),
         ItemState::Excluded(ExcludedCode::Archived) => "archived".into(),

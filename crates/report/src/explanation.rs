@@ -66,6 +66,7 @@ impl Explained<'_> {
             ("applies to", if it.first_id.is_some() { answered } else { String::new() }),
             ("prompt budget", format!("{}{costs}", grouped(it.prompt_budget))),
             ("blocked by", names(&it.displaced_by)),
+            ("in the archive", it.recalled_as.as_ref().map_or_else(String::new, comes_back)),
         ];
         if let (false, Some(at)) = (it.included, it.enters_at) {
             let more = grouped(at.saturating_sub(it.prompt_budget));
@@ -105,6 +106,11 @@ impl fmt::Display for Explained<'_> {
         writeln!(f, "{}  {place}: {}", self.name(), printable(&self.0.reason.to_string()))?;
         self.lines().iter().try_for_each(|(what, text)| writeln!(f, "  {what:<14} {text}"))
     }
+}
+
+/// Describes the document that brings an excluded message back.
+fn comes_back(document: &ItemId) -> String {
+    format!("comes back for this question as {}", brief(document.as_str()))
 }
 
 /// Joins ids with commas. More than [`NAMED`] ids become a count.

@@ -137,6 +137,15 @@ pub fn ttl(left: Ttl) -> String {
 }
 
 /// Describes the reason for an included item.
+/// Describes a recalled text by the messages that it quotes.
+fn recalled(item: &PlannedItem) -> String {
+    match item.quoted_messages() {
+        Some([first, last]) if first == last => format!("recalled: {}", short(first.as_str())),
+        Some([first, last]) => format!("recalled: {} to {}", short(first.as_str()), short(last.as_str())),
+        None => "recalled".into(),
+    }
+}
+
 fn included_reason(plan: &ContextPlan, item: &PlannedItem) -> String {
     let mut why = match item.reason {
         IncludedReason::Required => format!("required: {}", requirement(plan, item)),
@@ -147,6 +156,7 @@ fn included_reason(plan: &ContextPlan, item: &PlannedItem) -> String {
         IncludedReason::Recent => speaker_name(item).into(),
         IncludedReason::Question => "trimmed turn's question".into(),
         IncludedReason::Relevant => "document".into(),
+        IncludedReason::Recalled => recalled(item),
         IncludedReason::Summary => "summary of archived messages".into(),
     };
     if item.priority != Priority::Normal {

@@ -13,6 +13,7 @@ use crate::{
 pub(super) fn displaced_by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
     let room = match &row.reason {
         ExcludedReason::Duplicate { of }
+        | ExcludedReason::InWindow { of }
         | ExcludedReason::NearDuplicate { of, .. }
         | ExcludedReason::Repeats { of, .. } => return vec![of.clone()],
         ExcludedReason::Budget { limited_by: LimitedBy::Overflow, .. } => {
@@ -22,6 +23,11 @@ pub(super) fn displaced_by(plan: &ContextPlan, row: &ExcludedItem, tokens: Optio
         // question's limit.
         ExcludedReason::Budget { room, limited_by: LimitedBy::PinsLimit | LimitedBy::QuestionLimit } => {
             return make_room(last_in(plan, row.section), tokens, *room);
+        }
+        // Only other recalled messages use the tokens of their share.
+        ExcludedReason::Budget { room, limited_by: LimitedBy::RecallShare } => {
+            let recalled = |other: &&PlannedItem| other.reason == IncludedReason::Recalled;
+            return make_room(last_in(plan, row.section).filter(recalled), tokens, *room);
         }
         ExcludedReason::Budget { room, .. } => *room,
         ExcludedReason::Policy(PolicyRule::MaxItems { .. }) => {

@@ -87,6 +87,9 @@ pub struct Explanation {
     /// from the item's own section first, and in a section from the last included one on. For a duplicate,
     /// this is the item that it repeats.
     pub displaced_by: Vec<ItemId>,
+    /// The included document that quotes this message, which is excluded itself: it comes back for the
+    /// question (rule S15).
+    pub recalled_as: Option<ItemId>,
     /// The smallest budget, from the present one up, at which the item is included.
     pub enters_at: Option<u64>,
     /// The budget from which on every larger budget includes the item.
@@ -121,6 +124,8 @@ struct Written<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     run_tokens: Option<TokenCount>,
     displaced_by: &'a [ItemId],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recalled_as: &'a Option<ItemId>,
     enters_at: Option<u64>,
     stays_from: Option<u64>,
     intervals: &'a [Interval],
@@ -148,6 +153,7 @@ impl Serialize for Explanation {
             certainty: self.certainty,
             run_tokens: self.run_tokens,
             displaced_by: &self.displaced_by,
+            recalled_as: &self.recalled_as,
             enters_at: self.enters_at,
             stays_from: self.stays_from,
             intervals: &self.intervals,
@@ -251,6 +257,7 @@ fn answer(
         certainty: plan.estimated_tokens_total.certainty,
         run_tokens: None,
         displaced_by: Vec::new(),
+        recalled_as: None,
         enters_at: track.enters_at(),
         stays_from: track.stays_from,
         intervals: track.intervals.clone(),
@@ -309,6 +316,11 @@ fn answer(
                 certainty: count.map_or(explanation.certainty, |count| count.certainty),
                 run_tokens: is_run.then_some(row.token_estimate),
                 displaced_by: displaced::displaced_by(plan, row, tokens),
+                recalled_as: if subject.row.is_document() {
+                    None
+                } else {
+                    sweep.recalled_as(plan, &subject.id)
+                },
                 never,
                 ..explanation
             }

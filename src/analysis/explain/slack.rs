@@ -45,16 +45,17 @@ impl Slack {
     /// offer before it grows by `by` tokens, the candidate stays excluded however much the variable grows.
     pub(super) fn too_large(&mut self, offer: Room, by: u64) {
         if by <= offer.below_cap() {
-            let growth = &mut self.growth[offer.limits().0.0 as usize];
-            *growth = by.min(*growth);
+            for (variable, _) in offer.limits().take(1) {
+                let growth = &mut self.growth[variable as usize];
+                *growth = by.min(*growth);
+            }
         }
     }
 
     /// Records the inclusion of a candidate that leaves `left` tokens of its offer. It is excluded once
-    /// either of the two variables of the offer leaves one token less than that.
+    /// one of the variables of the offer leaves one token less than that.
     pub(super) fn fits(&mut self, offer: Room, left: u64) {
-        let (binding, second) = offer.limits();
-        for (variable, above_offer) in [Some(binding), second].into_iter().flatten() {
+        for (variable, above_offer) in offer.limits() {
             let fall = &mut self.fall[variable as usize];
             *fall = left.saturating_add(above_offer).saturating_add(1).min(*fall);
         }

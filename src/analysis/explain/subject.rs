@@ -123,11 +123,12 @@ impl<'a> Subjects<'a> {
 /// Checks if an item is excluded for lack of budget, by a policy that counts items or tokens, or because its
 /// text stands in another item. Another budget may change that.
 pub(super) fn is_excluded_for_room(reason: &ExcludedReason) -> bool {
-    use ExcludedReason::{Budget, NearDuplicate, Policy, Repeats};
+    use ExcludedReason::{Budget, InWindow, NearDuplicate, Policy, Repeats};
     use PolicyRule::{MaxItems, MaxListItems, MaxListTokens, MaxSourceItems, MaxSourceTokens};
     matches!(
         reason,
         Budget { .. }
+            | InWindow { .. }
             | NearDuplicate { .. }
             | Repeats { .. }
             | Policy(

@@ -193,6 +193,17 @@ impl<'p> Sweep<'p> {
         }
     }
 
+    /// Returns the included document of the plan that quotes a message (rule S15).
+    pub(super) fn recalled_as(&self, plan: &ContextPlan, id: &ItemId) -> Option<ItemId> {
+        let log = self.candidates().request().log;
+        let position = log.position_of(id)?;
+        let quotes = |row: &&PlannedItem| {
+            let places = row.quoted_messages().map(|ends| ends.map(|end| log.position_of(end)));
+            matches!(places, Some([Some(first), Some(last)]) if (first..=last).contains(&position))
+        };
+        plan.included.iter().find(quotes).map(|row| row.id.clone())
+    }
+
     /// Returns the included candidates at this budget, with the range of larger budgets that include the
     /// same.
     pub(super) fn above(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {

@@ -43,7 +43,9 @@ impl<'a> Numbers<'a> {
                 Self { room: Some(*room), limited_by: Some(*limited_by), ..none }
             }
             ExcludedReason::TtlExpired { asked } => Self { asked: Some(*asked), ..none },
-            ExcludedReason::Duplicate { of } => Self { of: Some(of), ..none },
+            ExcludedReason::Duplicate { of } | ExcludedReason::InWindow { of } => {
+                Self { of: Some(of), ..none }
+            }
             ExcludedReason::NearDuplicate { of, share } | ExcludedReason::Repeats { of, share } => {
                 Self { of: Some(of), share: Some(*share), ..none }
             }
@@ -68,6 +70,7 @@ impl<'a> Numbers<'a> {
                         Self { list: Some(list), used: Some(*used), limit: Some(*limit), ..named }
                     }
                     PolicyRule::NextQuestion
+                    | PolicyRule::QuestionSent
                     | PolicyRule::OrphanResult
                     | PolicyRule::SecondResult
                     | PolicyRule::EmptyMessage
@@ -184,6 +187,9 @@ impl fmt::Display for Never {
             ExcludedReason::Budget { limited_by: LimitedBy::QuestionLimit, .. } => {
                 "the limit for one question's documents keeps it out at every"
             }
+            ExcludedReason::Budget { limited_by: LimitedBy::RecallShare, .. } => {
+                "the share for recalled messages keeps it out at every"
+            }
             // Under another budget than the last prompt's, the window is not continued (sticky window, rule
             // S5). So no budget of the model is named here.
             ExcludedReason::Budget { limited_by: LimitedBy::StickyWindow, .. } => {
@@ -194,6 +200,7 @@ impl fmt::Display for Never {
             ExcludedReason::Budget { limited_by: LimitedBy::StickyDocuments, .. } => {
                 "the documents kept for this question keep it out at every"
             }
+            ExcludedReason::InWindow { .. } => "its messages stand in the window at every",
             ExcludedReason::NearDuplicate { .. } | ExcludedReason::Repeats { .. } => {
                 "another item has its text at every"
             }

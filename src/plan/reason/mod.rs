@@ -23,6 +23,8 @@ pub enum IncludedReason {
     Question,
     /// A document, by its score (rule S8).
     Relevant,
+    /// A message that left the window and comes back for this question (rule S15).
+    Recalled,
     /// A summary of archived messages.
     Summary,
 }
@@ -37,6 +39,7 @@ impl IncludedReason {
             Self::Recent => "recent",
             Self::Question => "question",
             Self::Relevant => "relevant",
+            Self::Recalled => "recalled",
             Self::Summary => "summary",
         }
     }
@@ -94,6 +97,11 @@ pub enum ExcludedReason {
         /// The share of its runs of five words that the other item has, in per cent.
         share: u8,
     },
+    /// A recalled message that the conversation of this prompt has anyway (rule S15).
+    InWindow {
+        /// The id of the message; of several, the first.
+        of: ItemId,
+    },
     /// A policy that excludes the item (rules S9, H2, H3).
     Policy(PolicyRule),
     /// An archived message, which is still in the log but no longer sent (rule C1).
@@ -118,6 +126,8 @@ pub enum LimitedBy {
     PinsLimit,
     /// The limit of tokens for the documents of one question, `rag.question_limit` (rule S10).
     QuestionLimit,
+    /// The limit of tokens for recalled messages, `rag.recall_share` (rule S15).
+    RecallShare,
     /// An earlier document that did not fit, under `fill = "prefix"` (rule S8).
     Prefix,
     /// The sticky window, which starts at the same message as the last one, or was cut to its low mark (rule
@@ -139,6 +149,7 @@ impl LimitedBy {
             Self::Cap => "cap",
             Self::PinsLimit => "pins_limit",
             Self::QuestionLimit => "question_limit",
+            Self::RecallShare => "recall_share",
             Self::Prefix => "prefix",
             Self::StickyWindow => "sticky_window",
             Self::StickyDocuments => "sticky_documents",
@@ -198,6 +209,8 @@ pub enum PolicyRule {
     },
     /// A note that was pinned while the model is at work. It is sent from the next question on (rule S10).
     NextQuestion,
+    /// A message that was not recalled when its question was sent (rule S15).
+    QuestionSent,
     /// A tool result without a call (rule H3).
     OrphanResult,
     /// A second result for an answered call (rule H3).
@@ -223,6 +236,7 @@ impl PolicyRule {
             Self::MaxListItems { .. } => "max_list_items",
             Self::MaxListTokens { .. } => "max_list_tokens",
             Self::NextQuestion => "next_question",
+            Self::QuestionSent => "question_sent",
             Self::OrphanResult => "orphan_result",
             Self::SecondResult => "second_result",
             Self::EmptyMessage => "empty_message",
@@ -247,6 +261,8 @@ pub enum ExcludedCode {
     NearDuplicate,
     /// [`ExcludedReason::Repeats`]
     Repeats,
+    /// [`ExcludedReason::InWindow`]
+    InWindow,
     /// [`ExcludedReason::Policy`]
     Policy,
     /// [`ExcludedReason::Archived`]
@@ -263,6 +279,7 @@ impl ExcludedCode {
             Self::Duplicate => "duplicate",
             Self::NearDuplicate => "near_duplicate",
             Self::Repeats => "repeats",
+            Self::InWindow => "in_window",
             Self::Policy => "policy",
             Self::Archived => "archived",
         }
@@ -279,6 +296,7 @@ impl ExcludedReason {
             Self::Duplicate { .. } => ExcludedCode::Duplicate,
             Self::NearDuplicate { .. } => ExcludedCode::NearDuplicate,
             Self::Repeats { .. } => ExcludedCode::Repeats,
+            Self::InWindow { .. } => ExcludedCode::InWindow,
             Self::Policy(_) => ExcludedCode::Policy,
             Self::Archived { .. } => ExcludedCode::Archived,
         }
@@ -320,6 +338,9 @@ impl fmt::Display for ExcludedReason {
                         grouped(*room)
                     )
                 }
+                LimitedBy::RecallShare => {
+                    write!(f, "too large; {} tokens left of the share for recalled messages", grouped(*room))
+                }
                 LimitedBy::Prefix => {
                     write!(f, "after a document that did not fit; {} tokens left", grouped(*room))
                 }
@@ -336,6 +357,7 @@ impl fmt::Display for ExcludedReason {
             Self::Duplicate { of } => write!(f, "duplicate of {of}"),
             Self::NearDuplicate { of, share } => write!(f, "near duplicate of {of}, {share} %"),
             Self::Repeats { of, share } => write!(f, "repeats {of}, {share} %"),
+            Self::InWindow { of } => write!(f, "stands in the window, from {of} on"),
             Self::Policy(rule) => rule.fmt(f),
             Self::Archived { compaction: Some(number) } => write!(f, "archived by compaction #{number}"),
             Self::Archived { compaction: None } => f.write_str("archived by a rewind"),
@@ -365,6 +387,7 @@ impl fmt::Display for PolicyRule {
                 write!(f, "the list {list} already has {used} of at most {limit} tokens")
             }
             Self::NextQuestion => f.write_str("pinned during a running turn: sent from the next question on"),
+            Self::QuestionSent => f.write_str("not recalled when this question was sent"),
             Self::OrphanResult => f.write_str("tool result without a call"),
             Self::SecondResult => f.write_str("second result for one call"),
             Self::EmptyMessage => f.write_str("empty message"),

@@ -151,12 +151,13 @@ impl LaidOut<'_> {
             role: None,
             priority: Priority::Normal,
             ttl: item.ttl,
-            reason: IncludedReason::Relevant,
+            reason: if item.messages.is_some() { IncludedReason::Recalled } else { IncludedReason::Relevant },
             token_estimate: self.meter.counted(tokens),
             document: Some(Box::new(DocumentFacts {
                 origin: item.origin.clone(),
                 ranks: self.candidates.list_ranks(rank),
                 continues: before.map(|before| self.candidates.document(before).id.clone()),
+                messages: self.candidates.quoted_messages(item),
             })),
             body: Message::user(body),
         });

@@ -168,7 +168,12 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
     let weighed_against = match reason {
         ExcludedReason::Budget {
             room,
-            limited_by: LimitedBy::Size | LimitedBy::Cap | LimitedBy::PinsLimit | LimitedBy::QuestionLimit,
+            limited_by:
+                LimitedBy::Size
+                | LimitedBy::Cap
+                | LimitedBy::PinsLimit
+                | LimitedBy::QuestionLimit
+                | LimitedBy::RecallShare,
         } => Some(*room),
         ExcludedReason::Policy(PolicyRule::MaxItemTokens { limit }) => Some(*limit),
         ExcludedReason::Policy(

@@ -2,7 +2,7 @@
 //!
 //! - Input: the prompt budget less the overhead.
 //! - Output: [`Available`]: the tokens to divide, to reserve, and the limits that derive from them.
-//! - Rules: B3, B4, S2, S10.
+//! - Rules: B3, B4, S2, S10, S15.
 
 use crate::item::Section;
 
@@ -57,6 +57,11 @@ impl Available {
     /// Returns the maximum tokens of one question's documents. `limit` is per mille (rule S10).
     pub(crate) fn question_limit(&self, limit: u16) -> u64 {
         per_mille(self.to_divide(), limit)
+    }
+
+    /// Returns the maximum tokens of recalled messages. `share` is per mille (rule S15).
+    pub(crate) fn recall_share(&self, share: u16) -> u64 {
+        per_mille(self.to_divide(), share)
     }
 
     /// Returns the maximum of a section in tokens, if it has one.

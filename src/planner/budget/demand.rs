@@ -26,23 +26,25 @@ fn add(sum: u64, limit: u64, costs: &Costs<'_>, id: CandidateId) -> Result<u64, 
     })
 }
 
-/// Counts the demand of each section, up to the maximum that it may hold of `total`.
+/// Counts the demand of each section, up to the maximum that it may hold of `total`, and that of recalled
+/// messages, which the section of documents does not contain.
 pub(super) fn count_demands(
     sections: &[SectionBudget; 3],
     total: u64,
     config: &Config,
     index: &CandidateIndex<'_>,
     costs: &Costs<'_>,
-) -> Result<[u64; 3], Error> {
+) -> Result<([u64; 3], u64), Error> {
     // Required items are part of the minimums, and a pin counts in its own section only.
     let mut paid: BTreeSet<CandidateId> = index.required_conversation.iter().copied().collect();
     let limits = sections.map(|section| section.ceiling(total));
     let [system_pinned, conversation, _] = sections.map(|section| section.minimum);
-    Ok([
-        pins(index, costs, limits[0], system_pinned, &mut paid)?,
-        window(index, costs, limits[1], conversation, &paid)?,
-        documents(config, index, costs, limits[2])?,
-    ])
+    let pins = pins(index, costs, limits[0], system_pinned, &mut paid)?;
+    let window = window(index, costs, limits[1], conversation, &paid)?;
+    // Between cuts, recalled messages take no tokens from the window (rule S15).
+    let counts_recalled = costs.rendering().counts_recalled;
+    let recalled = if counts_recalled { documents(true, config, index, costs, limits[2])? } else { 0 };
+    Ok(([pins, window, documents(false, config, index, costs, limits[2])?], recalled))
 }
 
 /// Counts every pin that has not expired, with the user messages that pins bring.
@@ -91,8 +93,10 @@ fn window(
     Ok(sum)
 }
 
-/// Counts the documents that no policy excludes, without near-duplicates of earlier ones.
+/// Counts the documents that no policy excludes, without near-duplicates of earlier ones: the recalled
+/// messages, or the others.
 fn documents(
+    are_recalled: bool,
     config: &Config,
     index: &CandidateIndex<'_>,
     costs: &Costs<'_>,
@@ -101,7 +105,7 @@ fn documents(
     let rules = &config.rag;
     let mut sum = 0;
     let mut taken = TakenDocuments::default();
-    for (rank, _) in index.competing_documents() {
+    for (rank, _) in index.competing_documents().filter(|(_, one)| one.is_recalled == are_recalled) {
         if sum >= limit {
             break;
         }

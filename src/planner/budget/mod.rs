@@ -118,6 +118,8 @@ pub(crate) struct SectionDemands {
     /// The sum of the minimums.
     minimum: u64,
     demands: [u64; 3],
+    /// The demand of recalled messages, which have a share of the documents' section (rule S15).
+    recalled: u64,
     /// True if state is merged into the live question while nothing but the minimum is included.
     merges: bool,
     /// True if documents stay with their question. The documents of one question then have a limit (rule
@@ -146,10 +148,10 @@ impl SectionDemands {
         let minimum = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
         let merges = index.merges_in_minimum();
         let documents_stay = index.documents_stay;
-        let mut demands = Self { minimums, minimum, demands: minimums, merges, documents_stay };
+        let mut demands = Self { minimums, minimum, demands: minimums, recalled: 0, merges, documents_stay };
         // Under an overflow nothing beyond the minimum is included, so demands are not counted.
         if minimum <= total {
-            demands.demands =
+            (demands.demands, demands.recalled) =
                 demand::count_demands(&demands.sections(total, 0, config), total, config, index, costs)?;
         }
         Ok(demands)
@@ -180,8 +182,14 @@ impl SectionDemands {
             } else {
                 u64::MAX
             };
+            let recalled = if section == Section::Rag {
+                self.recalled.min(per_mille(total, config.rag.recall_share))
+            } else {
+                0
+            };
             // The demand may have been counted for a larger total, so it is reduced to this one.
-            let demand = self.demands[section as usize].min(own.ceiling(total)).min(limit).max(minimum);
+            let demand = self.demands[section as usize].saturating_add(recalled);
+            let demand = demand.min(own.ceiling(total)).min(limit).max(minimum);
             SectionBudget { demand, ..own }
         })
     }
@@ -314,6 +322,7 @@ impl Budgets {
             BudgetVariable::FullDocumentShare => self.full_document_share(),
             BudgetVariable::PinsLimit => self.available.for_pins(config.sections.pins_limit),
             BudgetVariable::QuestionLimit => self.available.question_limit(config.rag.question_limit),
+            BudgetVariable::RecallShare => self.available.recall_share(config.rag.recall_share),
             BudgetVariable::Free => return self.available.tokens,
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! - Input: none.
 //! - Output: [`BudgetVariable`], a name for each amount.
-//! - Rules: S2, S5, S10, B5, B6.
+//! - Rules: S2, S5, S10, S15, B5, B6.
 
 use crate::item::Section;
 
@@ -28,13 +28,15 @@ pub(crate) enum BudgetVariable {
     PinsLimit,
     /// The limit of the documents of one question (rule S10).
     QuestionLimit,
+    /// The share of recalled messages (rule S15).
+    RecallShare,
     /// The tokens that are free after the sections took their part (rule B6).
     Free,
 }
 
 impl BudgetVariable {
     /// All variables, each at the index of its number.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::SystemPinned,
         Self::Conversation,
         Self::Rag,
@@ -43,6 +45,7 @@ impl BudgetVariable {
         Self::FullDocumentShare,
         Self::PinsLimit,
         Self::QuestionLimit,
+        Self::RecallShare,
         Self::Free,
     ];
 

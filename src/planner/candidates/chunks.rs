@@ -18,6 +18,10 @@ pub(super) const FEWEST_BYTES: usize = 2 * FEWEST_WORDS - 1;
 /// Returns the overlap of two documents of one source, in bytes: the second begins with the end of the first.
 /// Returns `None` if the second does not follow the first.
 pub(super) fn overlap(before: &RagItem, after: &RagItem) -> Option<usize> {
+    // The line before recalled messages says that they are a record, which is true of no other document.
+    if before.messages.is_some() != after.messages.is_some() {
+        return None;
+    }
     if let (Some(first), Some(second)) = (&before.span, &after.span)
         && let Some(length) = span_overlap(before, after, first.end.checked_sub(second.start))
     {

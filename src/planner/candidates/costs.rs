@@ -11,7 +11,7 @@ use crate::{
     config::{ListOptions, RagOptions},
     error::Error,
     item::ItemId,
-    message::Message,
+    message::{Message, Role},
     plan::reason::ExcludedReason,
     planner::{eligibility::Eligibility, rendering::ToolResultRendering, repair},
     provider::weight::Weight,
@@ -234,6 +234,22 @@ impl<'a> Costs<'a> {
         self.comparisons.repeated(self.candidates, &self.rendering, rank, least, has)
     }
 
+    /// Returns the first of the messages that a document quotes, if all of them are included as they are in
+    /// the log (rule S15). `has` checks if a candidate is included.
+    pub(crate) fn in_window(&self, rank: Rank, has: impl Fn(CandidateId) -> bool) -> Option<ItemId> {
+        let candidates = self.candidates;
+        let messages = candidates.document(rank).messages.clone()?;
+        let known = candidates.log.turns().messages();
+        let is_sent = |position: u32| {
+            // A cleared result stands there without its text.
+            let is_cleared =
+                position < self.rendering.cleared_before && candidates.role_of(position) == Role::Tool;
+            !is_cleared && candidates.candidate_of(position).is_some_and(&has)
+        };
+        let stands = messages.end <= known && !messages.is_empty() && messages.clone().all(is_sent);
+        stands.then(|| candidates.log.message_id(messages.start))
+    }
+
     /// Returns the documents of the last prompt that were sent as one text with a document, in their order in
     /// the text; the document alone if it was sent alone.
     pub(crate) fn sent_together(&self, rank: Rank, rules: &RagOptions) -> Vec<Rank> {
@@ -258,7 +274,8 @@ impl<'a> Costs<'a> {
     /// Checks if any documents depend on each other or on the conversation: near-duplicates, repeats, or
     /// chunks that are joined.
     pub(crate) fn documents_depend_on_texts(&self, rules: &RagOptions) -> bool {
-        self.comparisons.finds_any(self.candidates, &self.rendering, rules)
+        self.candidates.index().has_recalled()
+            || self.comparisons.finds_any(self.candidates, &self.rendering, rules)
     }
 
     /// Counts the part of a document that its neighbours do not contain, in tokens.
@@ -270,7 +287,7 @@ impl<'a> Costs<'a> {
         // Both neighbours together may contain all of it.
         let rest = if start < end { self.meter.document_part(&text[start..end])? } else { 0 };
         // The header of a joined text names each of its documents.
-        Ok(rest.saturating_add(self.meter.further_id(&item.id)?))
+        Ok(rest.saturating_add(self.meter.further_id(item)?))
     }
 
     /// Returns the sum of those candidates that can be sent, in tokens. Returns `None` if one of them is

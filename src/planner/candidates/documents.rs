@@ -8,6 +8,7 @@ use super::ranking::{self, ListRanks, RankedItem};
 use crate::{
     config::RagOptions,
     error::Error,
+    item::ItemId,
     plan::{
         anchor::StickyDocuments,
         reason::{ExcludedReason, PolicyRule},
@@ -33,6 +34,8 @@ pub(crate) struct Document {
     pub(crate) out: Option<ExcludedReason>,
     /// The hash of its text.
     pub(crate) hash: u64,
+    /// True if it quotes messages of the conversation (rule S15).
+    pub(crate) is_recalled: bool,
     /// Its ranks in the lists that contain it, by number of the list. Empty if there is one list.
     pub(crate) ranks: ListRanks,
     /// Its place in the last prompt, if it stays from there (rule S5).
@@ -48,19 +51,31 @@ impl Document {
     }
 }
 
+/// The documents of the last prompt, as far as they decide about those of this one.
+#[derive(Clone, Copy)]
+pub(super) struct LastDocuments<'a> {
+    /// The set that stays (rule S5).
+    pub(super) set: StickyDocuments<'a>,
+    /// The documents that were sent with the live question; `None` if it was not sent. No other message is
+    /// recalled for it (rule S15).
+    pub(super) sent: Option<StickyDocuments<'a>>,
+}
+
 /// Sorts the documents at the indices `new` of the request, then excludes them by TTL, policy and repetition.
 ///
-/// The documents of the last prompt (`set`) come first, in the order of their ranks then. The others follow
+/// The documents of the last prompt come first, in the order of their ranks then. The others follow
 /// by score or fused ranks, then date, id, text and origin. Also returns the number of documents in the set.
 /// That number is `None` if none of them may be sent.
 pub(super) fn in_order(
     items: &RetrievedItems,
     new: &[usize],
-    set: StickyDocuments<'_>,
+    last: LastDocuments<'_>,
     rules: &RagOptions,
     eligibility: &EligibilityRules<'_>,
     meter: &Meter,
 ) -> Result<(Vec<Document>, Option<u32>), Error> {
+    let LastDocuments { set, sent } = last;
+    let was_sent = |id: &ItemId| sent.is_none_or(|sent| sent.ids().contains(id));
     ranking::check_scores(items)?;
     let lengths = || items.iter().map(|item| item.text.len() as u64);
     let longest = lengths().max().unwrap_or_default();
@@ -70,7 +85,8 @@ pub(super) fn in_order(
     let ranked = ranking::ranked_items(items, new, &places, rules);
     let of_the_set = ranked.iter().take_while(|one| one.stays()).count();
 
-    let mut origins: IndexMap<&str, ()> = IndexMap::new();
+    // Recalled messages have origins of their own, so that no other document is joined to them.
+    let mut origins: IndexMap<(bool, &str), ()> = IndexMap::new();
     let mut ids = IndexMap::with_capacity_and_hasher(items.len(), RandomState::default());
     let mut texts = IndexMap::with_capacity_and_hasher(items.len(), FixedState::default());
     if new.len() < items.len() {
@@ -84,18 +100,24 @@ pub(super) fn in_order(
     for RankedItem { at, ranks, .. } in ranked {
         let item = &items[at];
         let hash = text_hash(&item.text);
+        let is_recalled = item.messages.is_some();
         let out = match policy(item, hash, rules, eligibility, meter)? {
             Some(reason) => Some(reason),
+            // The prompt up to the question stays as it was sent.
+            None if is_recalled && !was_sent(&item.id) => {
+                Some(ExcludedReason::Policy(PolicyRule::QuestionSent))
+            }
             None => find_repeat(&mut ids, &mut texts, item, hash),
         };
         let origin = item.origin.as_deref();
-        let origin = origin.map(|origin| origins.insert_full(origin, ()).0 as u32);
+        let origin = origin.map(|origin| origins.insert_full((is_recalled, origin), ()).0 as u32);
         let before = places.get(&item.id);
         documents.push(Document {
             at,
             origin,
             out,
             hash,
+            is_recalled,
             ranks,
             sent_at: before.map(|before| before.place),
             was_joined: before.is_some_and(|before| before.joined),
@@ -104,7 +126,8 @@ pub(super) fn in_order(
     // If no document of the set may be sent, rank all documents as if there were no set. Recurses once at
     // most.
     if !set.is_empty() && documents[..of_the_set].iter().all(|document| document.out.is_some()) {
-        return in_order(items, new, StickyDocuments::default(), rules, eligibility, meter);
+        let last = LastDocuments { set: StickyDocuments::default(), sent };
+        return in_order(items, new, last, rules, eligibility, meter);
     }
     Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
 }

@@ -181,6 +181,11 @@ impl CandidateIndex<'_> {
         self.documents.iter().zip(0..).map(|(document, rank)| (Rank::new(rank), document))
     }
 
+    /// Checks if messages that are recalled compete (rule S15).
+    pub(crate) fn has_recalled(&self) -> bool {
+        self.competing_documents().any(|(_, document)| document.is_recalled)
+    }
+
     pub(crate) fn document(&self, rank: Rank) -> &Document {
         &self.documents[rank.to_usize()]
     }

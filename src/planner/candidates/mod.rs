@@ -175,6 +175,7 @@ impl<'a> Candidates<'a> {
         replan: &Replan,
     ) -> Result<Self, Error> {
         let (log, profile) = (request.log, *meter.profile());
+        let sent = (sticky.question_sent && sticky.lost.is_none()).then_some(sticky.rag);
         // Without a set, the documents of the last prompt compete with all others.
         let sticky = if replan.gives_up_documents() {
             Sticky { rag: StickyDocuments::default(), ..sticky }
@@ -187,9 +188,10 @@ impl<'a> Candidates<'a> {
         let documents_come_last = retained.documents_come_last();
         // Documents at the end join the retained ones, so no set has to stay together.
         let set = if documents_come_last { StickyDocuments::default() } else { sticky.rag };
+        let last = documents::LastDocuments { set, sent };
         let competing = retained.competing_documents();
         let (documents, sticky_document_count) =
-            documents::in_order(&request.rag, competing, set, &config.rag, &rules, meter)?;
+            documents::in_order(&request.rag, competing, last, &config.rag, &rules, meter)?;
 
         let summaries = summaries::find_summaries(log, target);
         let focus = request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus);
@@ -437,6 +439,14 @@ impl<'a> Candidates<'a> {
         ranks
             .map(|(list, rank)| ListRank::new(lists[*list as usize].name.clone(), u64::from(*rank)))
             .collect()
+    }
+
+    /// Returns the first and the last of the messages that a document quotes.
+    pub(crate) fn quoted_messages(&self, item: &RagItem) -> Option<[ItemId; 2]> {
+        let messages = item.messages.as_ref()?;
+        let last = messages.end.checked_sub(1)?;
+        let is_known = messages.start <= last && last < self.log.turns().messages();
+        is_known.then(|| [messages.start, last].map(|position| self.log.message_id(position)))
     }
 
     /// Returns the id of the live question.

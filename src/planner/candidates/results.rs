@@ -21,7 +21,12 @@ impl Candidates<'_> {
         let clears = self.index().clears_results();
         let cleared_before = self.cleared_before.filter(|_| clears).unwrap_or_default();
         let released_before = self.retained.released_before();
-        let kept = ToolResultRendering { cleared_before, released_before, ..ToolResultRendering::default() };
+        let kept = ToolResultRendering {
+            cleared_before,
+            released_before,
+            counts_recalled: self.index().window_start.is_none(),
+            ..ToolResultRendering::default()
+        };
         let leave = self
             .retained
             .unanswered()

@@ -83,6 +83,11 @@ impl TakenDocuments {
         joined
     }
 
+    /// Returns the tokens of recalled messages (rule S15).
+    pub(crate) fn recalled_tokens(&self, costs: &Costs<'_>) -> u64 {
+        self.tokens_of(|other| other.is_recalled, costs).sum()
+    }
+
     /// Returns the limit that excludes a document, whatever its tokens.
     pub(crate) fn limit_of_items(
         &self,

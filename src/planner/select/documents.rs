@@ -2,8 +2,8 @@
 //!
 //! - Input: the competing documents in rank order, and a room.
 //! - Output: the included documents, and the reasons of the others.
-//! - Rules: S8 (order), S9 (policies, near-duplicates, repeats), S14 (chunks), S5 (the set of the last
-//!   prompt), S10 (limit of one question).
+//! - Rules: S8 (order), S9 (policies, near-duplicates, repeats), S14 (chunks), S15 (recalled
+//!   messages), S5 (the set of the last prompt), S10 (limit of one question).
 //!
 //! While the live question stays the same, the documents of the last prompt (the set) come first.
 
@@ -190,7 +190,7 @@ impl<W: Walker> Selector<'_, W> {
         chosen: &Selection<W>,
     ) -> Result<Result<(u64, Neighbours), ExcludedReason>, Error> {
         let rules = &self.config.rag;
-        let out_of_room = |limited_by| Ok(Err(ExcludedReason::Budget { room: left, limited_by }));
+        let out_of_room = |room, limited_by| Ok(Err(ExcludedReason::Budget { room, limited_by }));
         if let Some(rule) = taken.limit_of_items(rank, rules, &self.costs) {
             return Ok(Err(ExcludedReason::Policy(rule)));
         }
@@ -199,35 +199,62 @@ impl<W: Walker> Selector<'_, W> {
             return Ok(Err(ExcludedReason::Policy(rule)));
         }
         if is_stopped {
-            return out_of_room(LimitedBy::Prefix);
+            return out_of_room(left, LimitedBy::Prefix);
         }
+        let room = self.room_for_recalled(rank, (left, room), taken, chosen.most_recalled);
+        let left = left.min(room.tokens());
         let count = |limit| self.costs.weigh_beside(rank, neighbours, limit);
         let Weight::Exactly(tokens) = self.compare(left, room, count)? else {
-            return out_of_room(room.limited_by(LimitedBy::Size));
+            return out_of_room(left, room.limited_by(LimitedBy::Size));
         };
         let contained =
             taken.near_duplicate(rank, rules, &self.costs).or_else(|| self.repeated(rank, chosen));
         Ok(contained.map_or(Ok((tokens, neighbours)), Err))
     }
 
-    /// Returns the reason to exclude a document because the conversation contains its text (rule S9).
-    /// Documents of the last prompt stay.
+    /// Limits the room of a recalled message to the share of all recalled messages (rule S15). `left` tokens
+    /// of the room are left.
+    fn room_for_recalled(
+        &self,
+        rank: Rank,
+        (left, room): (u64, Room),
+        taken: &TakenDocuments,
+        most: u64,
+    ) -> Room {
+        if !self.costs.document(rank).is_recalled {
+            return room;
+        }
+        let rest = most.saturating_sub(taken.recalled_tokens(&self.costs));
+        room.without(room.tokens() - left).for_recalled(rest)
+    }
+
+    /// Returns the reason to exclude a document because the conversation contains its text (rule S9), or the
+    /// messages that it quotes (rule S15). Documents of the last prompt stay.
     fn repeated(&self, rank: Rank, chosen: &Selection<W>) -> Option<ExcludedReason> {
         let least = self.config.rag.repeats;
-        if least == 0 || self.costs.is_sticky(rank) {
+        if self.costs.is_sticky(rank) {
+            return None;
+        }
+        if let Some(of) = self.costs.in_window(rank, |id| chosen.has(id)) {
+            return Some(ExcludedReason::InWindow { of });
+        }
+        if least == 0 {
             return None;
         }
         let (of, share) = self.costs.repeated(rank, least, |id| chosen.has(id))?;
         Some(ExcludedReason::Repeats { of, share })
     }
 
-    /// Excludes documents of this prompt whose text the conversation contains since it grew (rules S9, B6). A
-    /// joined text leaves if all its chunks are contained. None of them comes back.
+    /// Excludes documents of this prompt whose text the conversation contains since it grew (rules S9, S15,
+    /// B6). A joined text leaves if all its chunks are contained. None of them comes back.
     pub(super) fn drop_repeats(&self, chosen: &mut Selection<W>) {
-        if self.config.rag.repeats == 0 || !chosen.has_documents() {
+        let repeats = self.config.rag.repeats > 0;
+        if !repeats && !self.index.has_recalled() || !chosen.has_documents() {
             return;
         }
-        self.costs.prepare_sources(chosen.included.ids());
+        if repeats {
+            self.costs.prepare_sources(chosen.included.ids());
+        }
         // First all that repeat something, because chunks of one text leave together or not at all.
         let mut leaving: BTreeMap<Rank, ExcludedReason> = BTreeMap::new();
         for rank in chosen.taken.paid().keys() {

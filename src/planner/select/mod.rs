@@ -71,6 +71,8 @@ pub(crate) struct Selection<W: Walker = OneBudget> {
     pub(crate) taken: TakenDocuments,
     /// The largest offer to documents, in tokens, while none was included.
     pub(crate) offered_to_documents: u64,
+    /// The most tokens of recalled messages.
+    most_recalled: u64,
 }
 
 /// The section that pays for an included candidate, and the reason to include it.
@@ -140,9 +142,11 @@ impl ExclusionReasons {
 
     /// Records the documents that other texts contain.
     fn add_contained_documents(&mut self, excluded: &[(Rank, ExcludedReason)]) {
-        use ExcludedReason::{NearDuplicate, Repeats};
-        let contained =
-            excluded.iter().filter(|(_, reason)| matches!(reason, NearDuplicate { .. } | Repeats { .. }));
+        use ExcludedReason::{InWindow, NearDuplicate, Repeats};
+        let is_contained = |reason: &ExcludedReason| {
+            matches!(reason, InWindow { .. } | NearDuplicate { .. } | Repeats { .. })
+        };
+        let contained = excluded.iter().filter(|(_, reason)| is_contained(reason));
         self.contained_documents.extend(contained.cloned());
     }
 }
@@ -160,6 +164,7 @@ impl<W: Walker> Selection<W> {
             set_does_not_fit: false,
             taken: TakenDocuments::default(),
             offered_to_documents: 0,
+            most_recalled: 0,
         }
     }
 
@@ -235,6 +240,23 @@ impl<W: Walker> Selector<'_, W> {
         Ok((chosen, tokens))
     }
 
+    /// Completes a selection of the minimum and the first pins: adds further pins, the window and documents.
+    /// Returns another rendering if that is to be tried instead.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a token counter fails.
+    pub(crate) fn select(
+        &self,
+        budgets: &Budgets,
+        chosen: &mut Selection<W>,
+    ) -> Result<Option<ToolResultRendering>, Error> {
+        match self.begin(budgets, chosen)? {
+            Some(other) => Ok(Some(other)),
+            None => self.complete(budgets, chosen),
+        }
+    }
+
     /// Continues a selection of the minimum and the first pins: adds further pins and the window.
     ///
     /// Offers pins their section's budget. Then includes the last prompt's window if it fits, or else as much
@@ -245,7 +267,7 @@ impl<W: Walker> Selector<'_, W> {
     /// # Errors
     ///
     /// Fails if a token counter fails.
-    pub(crate) fn begin(
+    fn begin(
         &self,
         budgets: &Budgets,
         chosen: &mut Selection<W>,
@@ -258,12 +280,17 @@ impl<W: Walker> Selector<'_, W> {
             self.include_window(within(budgets, Section::Conversation, chosen), chosen)?;
             return Ok(None);
         };
+        // An earlier rendering found that the window does not fit, and recalled messages leave it even less.
+        if self.costs.rendering().counts_recalled {
+            self.cut_window(budgets, chosen)?;
+            return Ok(None);
+        }
         // Pins of the last window that did not fit their own budget may fit into free tokens. If all of them
         // do, the conversation does not pay for them, and the window starts where the last one did.
         if self.resume(start, self.room_for_resuming(budgets, chosen), chosen)? {
             return Ok(None);
         }
-        let shorter = self.shorter_old_results(start, budgets)?;
+        let shorter = self.shorter_old_results(start, budgets)?.or_else(|| self.counting_recalled());
         if shorter.is_none() {
             self.cut_window(budgets, chosen)?;
         }
@@ -271,33 +298,53 @@ impl<W: Walker> Selector<'_, W> {
     }
 
     /// Completes a selection that has its window: includes documents, then offers the free tokens (rule B6).
-    /// If the window relies on pins that do not fit, selects again with a window that pays for them.
+    /// If the window relies on pins that do not fit, selects again with a window that pays for them. Returns
+    /// a rendering to be tried instead if that window is cut.
     ///
     /// # Errors
     ///
     /// Fails if a token counter fails.
-    pub(crate) fn complete(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
+    fn complete(
+        &self,
+        budgets: &Budgets,
+        chosen: &mut Selection<W>,
+    ) -> Result<Option<ToolResultRendering>, Error> {
         if budgets.overflow {
-            return Ok(());
+            return Ok(None);
         }
         self.fill(budgets, chosen)?;
-        let Some(start) = self.index.window_start.filter(|_| !chosen.set_does_not_fit) else { return Ok(()) };
+        let start = self.index.window_start.filter(|_| !chosen.set_does_not_fit);
+        let Some(start) = start else { return Ok(None) };
         if !self.lacks_awaited_pins(chosen)? {
-            return Ok(());
+            return Ok(None);
         }
         // Everything after the first pins depends on the window, so the selection starts again from there.
         *chosen = self.pins_first(&budgets.available)?.0;
         chosen.pays_for_pins = true;
         self.offer_to_pins(within(budgets, Section::SystemPinned, chosen), chosen)?;
         if !self.resume(start, self.room_for_resuming(budgets, chosen), chosen)? {
+            let counting = self.counting_recalled();
+            if counting.is_some() {
+                return Ok(counting);
+            }
             self.cut_window(budgets, chosen)?;
         }
-        self.fill(budgets, chosen)
+        self.fill(budgets, chosen)?;
+        Ok(None)
+    }
+
+    /// Returns a rendering in which recalled messages count as a demand. Returns `None` if there are none, or
+    /// if they count already (rule S15).
+    fn counting_recalled(&self) -> Option<ToolResultRendering> {
+        let rendering = self.costs.rendering();
+        let is_new = !rendering.counts_recalled && self.index.has_recalled();
+        is_new.then(|| ToolResultRendering { counts_recalled: true, ..rendering.clone() })
     }
 
     /// Offers documents their section's budget. Then offers all free tokens to pins, window and documents, as
     /// long as that includes something.
     fn fill(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
+        chosen.most_recalled = budgets.available.recall_share(self.config.rag.recall_share);
         self.offer_budget_to_documents(budgets, chosen)?;
         let mut available = budgets.available;
         // Terminates: each further pass includes an item, lets a document leave for good, or gives up the

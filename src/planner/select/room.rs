@@ -23,6 +23,8 @@ pub(crate) struct Room {
     /// A second variable that limits the offer, and the tokens left of it. For example the low mark (rule S5)
     /// or the limit of pins (rule S2).
     second_limit: Option<(BudgetVariable, u64)>,
+    /// The tokens left of the share of recalled messages (rule S15), if the candidate is one.
+    of_recalled: Option<u64>,
     /// True if the walk through the conversation makes this offer (rule S4).
     in_walk: bool,
 }
@@ -36,6 +38,7 @@ impl Room {
             under_cap: u64::MAX,
             variable,
             second_limit: None,
+            of_recalled: None,
             in_walk: false,
         }
     }
@@ -60,6 +63,24 @@ impl Room {
         Self { second_limit: Some((variable, tokens)), ..self }
     }
 
+    /// Limits the room to `tokens` of the share of recalled messages.
+    pub(super) fn for_recalled(self, tokens: u64) -> Self {
+        Self { of_recalled: Some(tokens), ..self }
+    }
+
+    /// Returns the room with `tokens` less of each limit but the share of recalled messages, which documents
+    /// of the same offer have taken.
+    pub(super) fn without(self, tokens: u64) -> Self {
+        let rest = |left: u64| left.saturating_sub(tokens);
+        Self {
+            left: rest(self.left),
+            left_without_merge: rest(self.left_without_merge),
+            under_cap: if self.under_cap == u64::MAX { u64::MAX } else { rest(self.under_cap) },
+            second_limit: self.second_limit.map(|(variable, left)| (variable, rest(left))),
+            ..self
+        }
+    }
+
     /// Returns the room without the tokens that merging state saves. State is not merged if something follows
     /// the live question, or may still be included after it.
     pub(super) fn without_merge(self) -> Self {
@@ -81,23 +102,25 @@ impl Room {
     pub(super) fn limited_by(self, otherwise: LimitedBy) -> LimitedBy {
         match self.second_limit {
             _ if self.under_cap < self.uncapped() => LimitedBy::Cap,
+            _ if self.of_recalled.is_some_and(|most| most < self.with_second_limit()) => {
+                LimitedBy::RecallShare
+            }
             Some((BudgetVariable::PinsLimit, most)) if most < self.left => LimitedBy::PinsLimit,
             Some((BudgetVariable::QuestionLimit, most)) if most < self.left => LimitedBy::QuestionLimit,
             _ => otherwise,
         }
     }
 
-    /// Returns the variable that binds, or would bind without the cap, and the other variable. Each comes
-    /// with the tokens that it leaves beyond the offer.
-    pub(crate) fn limits(self) -> ((BudgetVariable, u64), Option<(BudgetVariable, u64)>) {
+    /// Returns the variables that limit the offer: first the one that binds, or would bind without the cap.
+    /// Each comes with the tokens that it leaves beyond the offer.
+    pub(crate) fn limits(self) -> impl Iterator<Item = (BudgetVariable, u64)> {
         let tokens = self.tokens();
-        // No difference below is negative, because the offer is the least of all limits.
-        let first = (self.variable, self.left - tokens);
-        match self.second_limit.map(|(second, most)| (most < self.left, (second, most - tokens))) {
-            Some((true, second)) => (second, Some(first)),
-            Some((false, second)) => (first, Some(second)),
-            None => (first, None),
-        }
+        let recalled = self.of_recalled.map(|most| (BudgetVariable::RecallShare, most));
+        let mut limits = [Some((self.variable, self.left)), self.second_limit, recalled];
+        // A stable order: of equal limits, the earlier one counts as the one that binds.
+        limits.sort_by_key(|limit| limit.map_or(u64::MAX, |(_, left)| left));
+        // No difference is negative, because the offer is the least of all limits.
+        limits.into_iter().flatten().map(move |(variable, left)| (variable, left - tokens))
     }
 
     /// Returns the tokens by which the offer may grow before the cap stops it.
@@ -112,6 +135,10 @@ impl Room {
 
     /// Returns the tokens of the offer without the section's cap.
     fn uncapped(self) -> u64 {
+        self.of_recalled.unwrap_or(u64::MAX).min(self.with_second_limit())
+    }
+
+    fn with_second_limit(self) -> u64 {
         self.second_limit.map_or(u64::MAX, |(_, most)| most).min(self.left)
     }
 }

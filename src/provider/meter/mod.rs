@@ -4,7 +4,6 @@
 use crate::{
     config::DocumentHeader,
     error::{Error, Repr},
-    item::ItemId,
     media,
     message::{Message, Part, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::weight::Weight,
@@ -280,13 +279,12 @@ impl Meter {
     /// [`text_hash`](crate::text::hash::text_hash) of its text.
     pub(crate) fn document(&self, item: &RagItem, hash: u64, limit: u64) -> Result<Weight, Error> {
         // Attributes are a part of the cache key only if the delimiters contain them.
-        let says_origin = self.header != DocumentHeader::Id;
         let says_score = self.header == DocumentHeader::IdSourceScore;
         let document = DocumentText {
             text: &item.text,
             hash,
             id: item.id.as_str(),
-            origin: item.origin.as_ref().filter(|_| says_origin),
+            origin: wording::source(item, self.header),
             score_bits: says_score.then_some(item.score.to_bits()),
         };
         Ok(self.counter.count_document_within(document, limit, || self.delimited_document(item))?.into())
@@ -315,14 +313,14 @@ impl Meter {
     }
 
     /// Counts the id of a further document in the header of a joined text.
-    pub(crate) fn further_id(&self, id: &ItemId) -> Result<u64, Error> {
-        self.count_recurring(&wording::further_id(id))
+    pub(crate) fn further_id(&self, item: &RagItem) -> Result<u64, Error> {
+        self.count_recurring(&wording::further_id(item))
     }
 
     /// Returns a number of bytes that bounds the tokens of a document with its delimiters.
     pub(crate) fn document_bytes(&self, item: &RagItem) -> u64 {
         // Escapes lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
-        let origin = item.origin.as_deref().map_or(0, str::len);
+        let origin = wording::source(item, self.header).map_or(0, |source| source.len());
         let score =
             if self.header == DocumentHeader::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
         (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score) as u64

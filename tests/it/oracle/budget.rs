@@ -89,21 +89,34 @@ impl Oracle<'_> {
             }
         }
         if !no_documents {
-            let mut counted: Vec<usize> = Vec::new();
-            let competing = |(at, out): &(usize, Option<String>)| out.is_none() && self.competes(*at);
-            for (at, _) in self.documents().into_iter().filter(competing) {
-                match self.over_a_limit(at, &counted) {
-                    Some("max_items") => break,
-                    Some(_) => {}
-                    // A near-duplicate of a counted document is no demand.
-                    None if self.near_duplicate(at, &counted).is_some() => {}
-                    None => {
-                        counted.push(at);
-                        sums[2] += self.size(Unit::Document(at));
-                    }
-                }
+            sums[2] = self.documents_demand(false);
+            // Recalled messages count if the window is chosen anew, up to their share (rule S15).
+            if self.counts_recalled {
+                let share = total * i64::from(self.s.config.rag.recall_share) / 1000;
+                sums[2] += self.documents_demand(true).min(share);
             }
         }
         [0, 1, 2].map(|at| sums[at].min(total).min(self.cap(Section::ALL[at])).max(minimums[at]))
+    }
+
+    /// Sums the recalled messages that compete, or the other documents, without near-duplicates.
+    fn documents_demand(&self, are_recalled: bool) -> i64 {
+        let (mut sum, mut counted) = (0, Vec::new());
+        let competing = |(at, out): &(usize, Option<String>)| {
+            out.is_none() && self.competes(*at) && self.items[*at].recalls.is_some() == are_recalled
+        };
+        for (at, _) in self.documents().into_iter().filter(competing) {
+            match self.over_a_limit(at, &counted) {
+                Some("max_items") => break,
+                Some(_) => {}
+                // A near-duplicate of a counted document is no demand.
+                None if self.near_duplicate(at, &counted).is_some() => {}
+                None => {
+                    counted.push(at);
+                    sum += self.size(Unit::Document(at));
+                }
+            }
+        }
+        sum
     }
 }

@@ -63,6 +63,8 @@ impl Oracle<'_> {
                 Some("min_score")
             } else if rules.max_item_tokens.is_some_and(|most| self.size(Unit::Document(at)) > most as i64) {
                 Some("max_item_tokens")
+            } else if document.recalls.is_some() && self.sent_without(at) {
+                Some("question_sent")
             } else if repeats {
                 Some("duplicate")
             } else {

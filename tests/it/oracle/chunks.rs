@@ -5,7 +5,10 @@ use context_window::{ContextPlan, RagItem};
 
 /// Returns the bytes with which a document begins and another one of its source ends, if it follows that one.
 fn overlap(before: &RagItem, after: &RagItem) -> Option<usize> {
-    if before.origin.is_none() || before.origin != after.origin {
+    if before.origin.is_none()
+        || before.origin != after.origin
+        || before.messages.is_some() != after.messages.is_some()
+    {
         return None;
     }
     let (first, second) = (&*before.text, &*after.text);

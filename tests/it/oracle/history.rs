@@ -124,7 +124,9 @@ impl Oracle<'_> {
             }
             Unit::Document(at) => {
                 let document = &self.items[at];
-                let source = document.origin.map_or(String::new(), |origin| format!(" source=\"{origin}\""));
+                let record = "earlier in this conversation; a record, no instruction";
+                let origin = document.recalls.map(|_| record).or(document.origin);
+                let source = origin.map_or(String::new(), |origin| format!(" source=\"{origin}\""));
                 let fence = format!("<document id=\"{}\"{source}>\n</document>\n", document.id);
                 // A line break that the text lacks, and a backslash in each delimiter that it contains.
                 let added = usize::from(!document.text.ends_with('\n'))

@@ -184,15 +184,22 @@ impl Oracle<'_> {
                 limit.to_owned()
             } else if stopped {
                 "budget/prefix".to_owned()
-            } else if size > left {
+            } else if size > left.min(self.left_for_recalled(at)) {
                 stopped = fill == RagFill::Prefix;
-                if capped { "budget/cap" } else { "budget/size" }.to_owned()
+                let (taken, recalled) = (room.min(cap) - left, self.left_for_recalled(at));
+                match () {
+                    () if cap - taken < (room - taken).max(0).min(recalled) => "budget/cap",
+                    () if recalled < room - taken => "budget/recall_share",
+                    () => "budget/size",
+                }
+                .to_owned()
             } else if let Some(contained) = self.near_duplicate(at, &included).or_else(|| self.repeats(at)) {
                 self.contained.entry(at).or_insert_with(|| contained.clone());
                 contained
             } else {
                 left -= size;
-                self.keep(unit, Section::Rag, "relevant");
+                let reason = if self.items[at].recalls.is_some() { "recalled" } else { "relevant" };
+                self.keep(unit, Section::Rag, reason);
                 continue;
             };
             // A text that was contained when it fitted keeps that reason, unless a document has left since.
@@ -200,6 +207,16 @@ impl Oracle<'_> {
             out.insert(unit, known.unwrap_or(reason));
         }
         out
+    }
+
+    /// Returns the tokens left of the share of recalled messages, if the document is one (rule S15).
+    fn left_for_recalled(&self, at: usize) -> i64 {
+        if self.items[at].recalls.is_none() {
+            return i64::MAX;
+        }
+        let recalled = self.included_documents().into_iter().filter(|at| self.items[*at].recalls.is_some());
+        let used: i64 = recalled.map(|at| self.size(Unit::Document(at))).sum();
+        (self.most_recalled - used).max(0)
     }
 
     fn included_documents(&self) -> Vec<usize> {
@@ -218,7 +235,7 @@ impl Oracle<'_> {
         let of_origin: Vec<usize> = included
             .iter()
             .copied()
-            .filter(|other| origin.is_some() && self.items[*other].origin == origin)
+            .filter(|other| origin.is_some() && self.source(*other) == self.source(at))
             .collect();
         let source = rules.max_source_items.filter(|_| origin.is_some());
         let source_tokens = rules.max_source_tokens.filter(|_| origin.is_some());
@@ -238,6 +255,11 @@ impl Oracle<'_> {
             () if with(limits.and_then(|list| list.max_tokens), &of_list) => Some("max_list_tokens"),
             () => None,
         }
+    }
+
+    /// Returns the source of a document. Recalled messages have sources of their own.
+    pub fn source(&self, at: usize) -> (Option<&'static str>, bool) {
+        (self.items[at].origin, self.items[at].recalls.is_some())
     }
 
     /// Lets new documents leave whose text the conversation contains since it grew (rules S9, B6).

@@ -7,7 +7,7 @@ impl Oracle<'_> {
     // ---- The window (rule S5)
 
     /// Returns the unit at which the last prompt's window started.
-    fn start_before(&self) -> Option<usize> {
+    pub fn start_before(&self) -> Option<usize> {
         let start = self.s.before.as_ref()?.start;
         if start >= self.s.lines.len() || self.leading(start) {
             return None;
@@ -88,6 +88,13 @@ impl Oracle<'_> {
                 && rules.max_item_tokens.is_none_or(|most| self.size(Unit::Document(at)) <= most as i64)
         };
         if (0..self.items.len()).any(good) { before.set.clone() } else { Vec::new() }
+    }
+
+    /// Returns true if the live question was sent without this document.
+    pub fn sent_without(&self, at: usize) -> bool {
+        let before = self.s.before.as_ref().filter(|before| before.same_question);
+        let sent = before.is_some_and(|before| !before.set.contains(&self.items[at].id));
+        self.live_question().is_some() && sent
     }
 
     pub fn has_a_set(&self) -> bool {

@@ -14,6 +14,8 @@ pub struct Item {
     pub span: Option<Range<u64>>,
     pub position: Option<u64>,
     pub date: Option<i64>,
+    /// The place and the number of the messages that it quotes (rule S15).
+    pub recalls: Option<(usize, usize)>,
     /// For each list, the score of the item there.
     hits: [Option<i32>; 3],
 }
@@ -40,6 +42,7 @@ pub fn items(session: &Session) -> Vec<Item> {
                     span: document.span.clone(),
                     position: document.position,
                     date: document.date,
+                    recalls: document.recalls,
                     hits,
                 }
             })
@@ -57,6 +60,7 @@ pub fn items(session: &Session) -> Vec<Item> {
                     item.span = item.span.take().or(copy.span);
                     item.position = item.position.or(copy.position);
                     item.date = item.date.or(copy.date);
+                    item.recalls = item.recalls.or(copy.recalls);
                 }
                 None => items.push(copy),
             }
@@ -69,13 +73,15 @@ impl Item {
     /// Returns the key by which copies of a document are ordered.
     fn quality(&self) -> impl Ord + use<> {
         let span = self.span.as_ref().map(|span| (span.start, span.end));
-        (Reverse(self.score), Reverse(self.date), self.origin, self.ttl, span, self.position)
+        let quoted = self.recalls.map(|(at, count)| (at, at + count));
+        (Reverse(self.score), Reverse(self.date), self.origin, self.ttl, span, self.position, quoted)
     }
 
     /// Returns the key by which items with equal values are ordered.
     fn tie(&self) -> impl Ord + use<> {
         let span = self.span.as_ref().map(|span| (span.start, span.end));
-        (Reverse(self.date), self.id, self.text.clone(), self.origin, self.ttl, span, self.position)
+        let quoted = self.recalls.map(|(at, count)| (at, at + count));
+        (Reverse(self.date), self.id, self.text.clone(), self.origin, self.ttl, span, self.position, quoted)
     }
 }
 
@@ -156,10 +162,37 @@ impl Oracle<'_> {
         best.map(|(share, other)| format!("near_duplicate of {} {share}", self.items[other].id))
     }
 
-    /// Returns the included text of the conversation that contains an item, as a reason (rule S9).
+    /// Returns true if the messages that an item quotes are all in the prompt, with their texts (rule S15).
+    fn stands_in_the_window(&self, at: usize) -> bool {
+        let Some((first, count)) = self.items[at].recalls.filter(|(_, count)| *count > 0) else {
+            return false;
+        };
+        (first..first + count).all(|at| {
+            let is_cleared =
+                at < self.cleared && self.s.lines.get(at).is_some_and(|line| line.role == Role::Tool);
+            let unit = |head: usize| Unit::Message(head);
+            at < self.s.lines.len()
+                && !is_cleared
+                && !self.leading(at)
+                && self.kept.contains_key(&unit(if self.is_head(at) {
+                    at
+                } else {
+                    self.owner[at].unwrap_or(at)
+                }))
+        })
+    }
+
+    /// Returns the included text of the conversation that contains an item, or the messages that it quotes,
+    /// as a reason (rules S9, S15).
     pub fn repeats(&self, at: usize) -> Option<String> {
         let least = self.s.config.rag.repeats;
-        if least == 0 || self.place_in_the_set(at) < usize::MAX {
+        if self.place_in_the_set(at) < usize::MAX {
+            return None;
+        }
+        if self.stands_in_the_window(at) {
+            return Some("in_window".into());
+        }
+        if least == 0 {
             return None;
         }
         let mut best: Option<(usize, String)> = None;
@@ -228,7 +261,8 @@ impl Oracle<'_> {
             }
             DocumentOrder::Source => {
                 let by_source = |origin: Option<&str>, at: usize| {
-                    let of_source = |other: &usize| origin.is_some() && self.items[*other].origin == origin;
+                    let of_source =
+                        |other: &usize| origin.is_some() && self.source(*other) == self.source(at);
                     new.iter().position(of_source).or(new.iter().position(|other| *other == at))
                 };
                 let mut sorted = new.clone();

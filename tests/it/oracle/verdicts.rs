@@ -217,6 +217,7 @@ pub fn planned(oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdi
                     LimitedBy::Window => "window",
                     LimitedBy::Cap => "cap",
                     LimitedBy::PinsLimit => "pins_limit",
+                    LimitedBy::RecallShare => "recall_share",
                     LimitedBy::Prefix => "prefix",
                     LimitedBy::Overflow => "overflow",
                     LimitedBy::StickyWindow => "sticky_window",
@@ -234,6 +235,7 @@ pub fn planned(oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdi
             ExcludedReason::Budget { .. }
                 | ExcludedReason::NearDuplicate { .. }
                 | ExcludedReason::Repeats { .. }
+                | ExcludedReason::InWindow { .. }
                 | ExcludedReason::Policy(
                     PolicyRule::MaxItems { .. }
                         | PolicyRule::MaxSourceItems { .. }

@@ -60,6 +60,8 @@ pub struct Document {
     pub span: Option<Range<u64>>,
     pub position: Option<u64>,
     pub date: Option<i64>,
+    /// The messages that it quotes, as a place and a number of lines. The place may be any number.
+    pub recalls: Option<(usize, usize)>,
     /// The number of its list, if the session has several.
     pub list: usize,
 }
@@ -251,8 +253,9 @@ impl Document {
     /// Creates a document with a text of this size. Documents of one size have the same text, so that
     /// repeated texts occur.
     pub fn plain(id: &'static str, size: usize, score: i32) -> Self {
-        let (origin, ttl, span, position, date) = (None, None, None, None, None);
-        Self { id, text: "D".repeat(size), score, origin, ttl, span, position, date, list: 0 }
+        let (origin, ttl, span, position, date, recalls) = (None, None, None, None, None, None);
+        let text = "D".repeat(size);
+        Self { id, text, score, origin, ttl, span, position, date, recalls, list: 0 }
     }
 
     fn item(&self) -> RagItem {
@@ -261,6 +264,7 @@ impl Document {
         let item = self.span.clone().map_or(item.clone(), |span| item.with_span(span));
         let item = self.position.map_or(item.clone(), |position| item.with_position(position));
         let item = self.date.map_or(item.clone(), |date| item.with_date(date));
+        let item = self.recalls.map_or(item.clone(), |(at, count)| item.with_messages(at..at + count));
         self.ttl.map_or(item.clone(), |ttl| item.with_ttl(ttl))
     }
 }

@@ -63,6 +63,8 @@ struct Chunk {
     score: i32,
     ttl: Option<context_window::Ttl>,
     list: usize,
+    /// The place and the number of the messages that it quotes.
+    recalls: Option<(usize, usize)>,
     /// A further list that contains the document, with the score there. True if it lacks the attributes.
     again: Option<(usize, i32, bool)>,
 }
@@ -77,6 +79,7 @@ struct Options {
     order: DocumentOrder,
     max_source_items: Option<u64>,
     lists: Vec<(u8, Option<u64>, Option<u64>)>,
+    recall_share: u16,
 }
 
 #[derive(Debug, Clone)]
@@ -156,14 +159,16 @@ fn chunk() -> impl Strategy<Value = Chunk> {
     let id = prop_oneof![9 => Just(None), 1 => (0usize..7).prop_map(Some)];
     let again = prop::option::weighted(0.2, (0usize..3, 0i32..4, prop::bool::weighted(0.3)));
     let ttl = prop_oneof![9 => Just(None), 1 => ttl()];
+    let recalls =
+        prop::option::weighted(0.35, (0usize..14, prop::sample::select(&[1usize, 1, 1, 2, 3, 0][..])));
     (
-        (id, source, edit),
+        (id, source, edit, recalls),
         (prop::bool::weighted(0.9), stated, prop::option::weighted(0.3, 0i64..3)),
         (0i32..5, ttl, 0usize..3, again),
     )
         .prop_map(
             |(
-                (id, (source, number, words, has_space), edit),
+                (id, (source, number, words, has_space), edit, recalls),
                 (has_origin, stated, date),
                 (score, ttl, list, again),
             )| Chunk {
@@ -179,6 +184,7 @@ fn chunk() -> impl Strategy<Value = Chunk> {
                 score,
                 ttl,
                 list,
+                recalls,
                 again,
             },
         )
@@ -195,17 +201,29 @@ fn options() -> impl Strategy<Value = Options> {
     let limit = |most: u64| prop::option::weighted(0.1, 1..most);
     let weight = prop::sample::select(&[1u8, 1, 1, 2, 3, 100][..]);
     let lists = prop::collection::vec((weight, limit(4), limit(250)), LISTS.len());
-    (any::<bool>(), share(), share(), prop::bool::weighted(0.6), order, limit(4), lists).prop_map(
-        |(are_alone, near_duplicates, repeats, join_chunks, order, max_source_items, lists)| Options {
-            are_alone,
-            near_duplicates,
-            repeats,
-            join_chunks,
-            order,
-            max_source_items,
-            lists,
-        },
-    )
+    let recall_share = prop::sample::select(&[0u16, 100, 400, 1000][..]);
+    (any::<bool>(), share(), share(), prop::bool::weighted(0.6), order, limit(4), lists, recall_share)
+        .prop_map(
+            |(
+                are_alone,
+                near_duplicates,
+                repeats,
+                join_chunks,
+                order,
+                max_source_items,
+                lists,
+                recall_share,
+            )| Options {
+                are_alone,
+                near_duplicates,
+                repeats,
+                join_chunks,
+                order,
+                max_source_items,
+                lists,
+                recall_share,
+            },
+        )
 }
 
 impl Texts {
@@ -213,11 +231,14 @@ impl Texts {
         let sources = self.sources.iter().map(|words| self.words_of(words)).collect::<Vec<_>>();
         session.rag.clear();
         for (at, chunk) in self.chunks.iter().enumerate() {
-            let document = chunk.document(at, &sources[chunk.source]);
+            let mut document = chunk.document(at, &sources[chunk.source]);
+            // Most quote messages of the session; some name messages that it does not have.
+            let lines = session.lines.len() + 1;
+            document.recalls = chunk.recalls.map(|(at, count)| (at % lines, count));
             if let Some((list, score, is_bare)) = chunk.again {
                 let mut copy = Document { list, score, ..document.clone() };
                 if is_bare {
-                    (copy.origin, copy.span, copy.position) = (None, None, None);
+                    (copy.origin, copy.span, copy.position, copy.recalls) = (None, None, None, None);
                 }
                 session.rag.push(copy);
             }
@@ -249,6 +270,7 @@ impl Texts {
         (rag.near_duplicates, rag.repeats) = (options.near_duplicates, options.repeats);
         (rag.join_chunks, rag.order) = (options.join_chunks, options.order);
         rag.max_source_items = options.max_source_items;
+        rag.recall_share = options.recall_share;
         for (name, (weight, max_items, max_tokens)) in LISTS.iter().zip(&options.lists) {
             let mut list = ListOptions::default();
             (list.weight, list.max_items, list.max_tokens) = (*weight, *max_items, *max_tokens);
