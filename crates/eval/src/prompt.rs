@@ -127,8 +127,12 @@ mod tests {
             text: text.to_owned(),
         };
         let (message, question) = (item("In the shed."), item("Where is the key?"));
-        let evidence =
-            Evidence { id: message.id.clone(), position: Some(0), is_document: false, words: Words::new(&message.text) };
+        let evidence = Evidence {
+            id: message.id.clone(),
+            position: Some(0),
+            is_document: false,
+            words: Words::new(&message.text),
+        };
         let sent = |items| SentPrompt::from_selected(&Selected { items, tokens: 6 }, 10);
         assert!(sent(vec![&message, &question]).contains(&evidence));
         assert!(!sent(vec![&question]).contains(&evidence));
@@ -143,7 +147,12 @@ mod tests {
             text: text.to_owned(),
         };
         let (whole, stub, question) = (item("In the shed."), item("[cleared]"), item("Where is the key?"));
-        let evidence = Evidence { id: whole.id.clone(), position: Some(0), is_document: false, words: Words::new(&whole.text) };
+        let evidence = Evidence {
+            id: whole.id.clone(),
+            position: Some(0),
+            is_document: false,
+            words: Words::new(&whole.text),
+        };
         let sent = |items| SentPrompt::from_selected(&Selected { items, tokens: 6 }, 10);
         assert!(sent(vec![&whole, &question]).contains(&evidence));
         assert!(!sent(vec![&stub, &question]).contains(&evidence));

@@ -158,8 +158,7 @@ impl IndexFile {
         for content in &writer.frames {
             push_frame(&mut bytes, &mut frames, MESSAGES, content);
         }
-        let written =
-            if self.is_replaced { save_whole(&self.path, &bytes) } else { self.append(&bytes) };
+        let written = if self.is_replaced { save_whole(&self.path, &bytes) } else { self.append(&bytes) };
         written.map_err(|error| Error::file(&self.path, "cannot be written", &error))?;
         self.length += bytes.len() as u64;
         (self.frames, self.is_replaced) = (frames, false);

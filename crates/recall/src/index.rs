@@ -145,7 +145,9 @@ impl RecallIndex {
     pub(crate) fn is_of(&self, log: &Conversation) -> bool {
         let (messages, events) = log.lengths();
         let is_same = |(at, sum): (u32, u64)| {
-            log.messages().get(at as usize).is_some_and(|message| checksum(message).is_none_or(|own| own == sum))
+            log.messages()
+                .get(at as usize)
+                .is_some_and(|message| checksum(message).is_none_or(|own| own == sum))
         };
         self.messages as usize <= messages && self.events <= events && self.last.is_none_or(is_same)
     }

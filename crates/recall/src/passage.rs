@@ -128,7 +128,6 @@ fn borders(text: &str) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::words::each_word;
 
     fn pieces(text: &str) -> Vec<u32> {

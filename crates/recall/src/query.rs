@@ -2,7 +2,8 @@
 //!
 //! - Input: the live question and the one before it.
 //! - Output: words with weights.
-//! - Rules: a word is rare if at most an eighth of the passages have it. If fewer than two words of the live question are
+//! - Rules: a word that only the live question has does not count. A word is rare if at most an eighth of the passages
+//!   have it. If fewer than two words of the live question are
 //!   rare, it may refer to the one before it ("and the second one?"), whose words then count half. Of a long question,
 //!   the 64 rarest words count.
 
@@ -42,28 +43,25 @@ pub(crate) struct QueryWord<'a> {
 impl<'a> Query<'a> {
     /// Reads a text without the question before it.
     pub(crate) fn new(index: &'a RecallIndex, bm25: &Bm25, text: &str) -> Self {
-        Self::with_weights(index, bm25, &[(text, LIVE)])
+        Self::with_weights(index, bm25, &[(text, LIVE)], 1)
     }
 
     /// Reads the question at a position of a conversation.
-    pub(crate) fn from_log(
-        index: &'a RecallIndex,
-        bm25: &Bm25,
-        log: &Conversation,
-        position: usize,
-    ) -> Self {
+    pub(crate) fn from_log(index: &'a RecallIndex, bm25: &Bm25, log: &Conversation, position: usize) -> Self {
         let text = plain_text(&log.messages()[position]);
-        let query = Self::new(index, bm25, &text);
+        // The question itself has each of its words.
+        let query = Self::with_weights(index, bm25, &[(&text, LIVE)], 2);
         let rare = query.words.iter().filter(|word| word.is_rare(index)).count();
         if rare >= 2 {
             return query;
         }
         let Some(before) = question_before(log, position) else { return query };
         let before = plain_text(&log.messages()[before]);
-        Self::with_weights(index, bm25, &[(&text, LIVE), (&before, BEFORE)])
+        Self::with_weights(index, bm25, &[(&text, LIVE), (&before, BEFORE)], 2)
     }
 
-    fn with_weights(index: &'a RecallIndex, bm25: &Bm25, texts: &[(&str, u32)]) -> Self {
+    /// Reads texts with the weights of their words. Words of fewer than `fewest` passages do not count.
+    fn with_weights(index: &'a RecallIndex, bm25: &Bm25, texts: &[(&str, u32)], fewest: u32) -> Self {
         // By number, so that the order of words with equal rarity is that of their first occurrence.
         let mut weights: BTreeMap<usize, u32> = BTreeMap::new();
         for (text, weight) in texts {
@@ -76,6 +74,9 @@ impl<'a> Query<'a> {
         }
         let words = weights.into_iter().filter_map(|(number, weight)| {
             let (letters, postings) = index.words.get_index(number)?;
+            if postings.passages() < fewest {
+                return None;
+            }
             let rarity = bm25.rarity(u64::from(postings.passages()));
             Some(QueryWord { letters, postings, rarity, weight })
         });
@@ -90,9 +91,15 @@ impl<'a> Query<'a> {
 
 impl QueryWord<'_> {
     fn is_rare(&self, index: &RecallIndex) -> bool {
-        let passages = self.postings.passages() as usize;
-        passages > 0 && passages <= (index.passages.len() / 8).max(1)
+        self.postings.passages() as usize <= (index.passages.len() / 8).max(1)
     }
+}
+
+/// Returns the position of the newest question if it is not answered yet.
+pub(crate) fn unanswered_question(log: &Conversation) -> Option<usize> {
+    let last = log.messages().last()?;
+    let is_answer = last.role() == Role::Assistant && last.tool_calls().is_empty();
+    live_question(log).filter(|_| !is_answer)
 }
 
 /// Returns the position of the newest question.

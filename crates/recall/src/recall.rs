@@ -11,7 +11,7 @@ use crate::{
     hit::Hit,
     index::RecallIndex,
     options::{MessageRanking, RecallOptions},
-    query::{Query, live_question},
+    query::{Query, live_question, unanswered_question},
     search::{Cuts, Found, search, statistics},
 };
 use context_window::{Conversation, ItemId, PlanRequest};
@@ -105,11 +105,7 @@ impl Recall {
 
     /// Removes messages from the index by their ids, and returns the number of those that were indexed (see
     /// [`RecallIndex::forget`]). The next save replaces the file by one without their words.
-    pub fn forget<I: Into<ItemId>>(
-        &mut self,
-        log: &Conversation,
-        ids: impl IntoIterator<Item = I>,
-    ) -> usize {
+    pub fn forget<I: Into<ItemId>>(&mut self, log: &Conversation, ids: impl IntoIterator<Item = I>) -> usize {
         self.replace_file();
         self.index.forget(log, ids.into_iter().map(Into::into))
     }
@@ -147,7 +143,8 @@ impl Recall {
         if hits.is_empty() { request } else { request.with_recall(hits.into_iter().map(Hit::into_document)) }
     }
 
-    /// Searches the indexed messages for a text, for a tool of the model or a view. Best hits come first.
+    /// Searches the indexed messages for a text, for a tool of the model or a view. Best hits come first. The
+    /// live question is no hit while it is not answered.
     #[must_use]
     pub fn search(&self, log: &Conversation, query: &str) -> Vec<Hit> {
         if !self.index.is_of(log) {
@@ -155,7 +152,8 @@ impl Recall {
         }
         let bm25 = statistics(&self.index);
         let query = Query::new(&self.index, &bm25, query);
-        let found = search(&self.index, log, &query, &Cuts::new(&self.index, None), bm25, 1);
+        let cuts = Cuts::new(&self.index, unanswered_question(log));
+        let found = search(&self.index, log, &query, &cuts, bm25, 1);
         self.hits(log, &found)
     }
 

@@ -243,3 +243,103 @@ pub(crate) fn each_text(
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{passage::Place, query::live_question};
+    use context_window::Message;
+    use proptest::prelude::*;
+
+    /// Returns the words of a passage before a position.
+    fn words(index: &RecallIndex, log: &Conversation, passage: usize, end: u32) -> Vec<String> {
+        let (mut words, passage) = (Vec::new(), &index.passages[passage]);
+        for position in passage.messages().filter(|position| *position < end as usize) {
+            // Words are those of the whole text: a pair of characters may have its first one in the piece before.
+            let is_in = |end: usize| {
+                let place = Place { message: position as u32, byte: end as u32 };
+                passage.start < place && place <= passage.end
+            };
+            each_word(log.messages()[position].text(), |word, end| {
+                words.extend(is_in(end).then(|| word.to_owned()));
+            });
+        }
+        words
+    }
+
+    /// Returns the scores of all passages by the formula of BM25 and the rule for neighbours, in floats.
+    #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+    fn by_formula(index: &RecallIndex, log: &Conversation, query: &Query<'_>, cuts: &Cuts) -> Vec<f64> {
+        let texts: Vec<Vec<String>> =
+            (0..index.passages.len()).map(|at| words(index, log, at, u32::MAX)).collect();
+        let all = texts.len() as f64;
+        let average = texts.iter().map(Vec::len).sum::<usize>() as f64 / all;
+        let own: Vec<f64> = (0..texts.len())
+            .map(|at| {
+                let Some(end) = cuts.end(index, at) else { return 0.0 };
+                let text = words(index, log, at, end);
+                let score = |word: &crate::query::QueryWord<'_>| {
+                    let containing =
+                        texts.iter().filter(|text| text.iter().any(|one| one == word.letters)).count() as f64;
+                    let rarity = (1.0 + (all - containing + 0.5) / (containing + 0.5)).log2();
+                    let count = text.iter().filter(|one| *one == word.letters).count() as f64;
+                    let length = text.len() as f64 / average;
+                    f64::from(word.weight) * rarity * count * 2.2 / (count + 1.2 * length)
+                };
+                if text.is_empty() { 0.0 } else { query.words.iter().map(score).sum() }
+            })
+            .collect();
+        let share: Vec<f64> = (0..texts.len()).map(|at| dialogue(index, at) as f64 / 1_024.0).collect();
+        (0..texts.len())
+            .map(|at| {
+                let mut sum = 0.0;
+                for other in (0..texts.len()).filter(|other| *other != at) {
+                    let between = &texts[at.min(other) + 1..at.max(other)];
+                    let distance = between.iter().map(Vec::len).sum::<usize>() as f64;
+                    let middle = distance + texts[other].len() as f64 / 2.0;
+                    sum += own[other] * share[other] * (1.0 - middle / REACH as f64).max(0.0);
+                }
+                own[at] + sum * share[at]
+            })
+            .collect()
+    }
+
+    const WORDS: [&str; 12] =
+        ["key", "pot", "blue", "door", "refund", "day", "cat", "sofa", "the", "a", "is", "钥匙"];
+
+    fn text(most: usize) -> impl Strategy<Value = String> {
+        prop::collection::vec(prop::sample::select(&WORDS[..]), 1..most).prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+        fn scores_are_those_of_the_formula(
+            texts in prop::collection::vec(prop_oneof![4 => text(20), 1 => text(150), 1 => text(900)], 1..60),
+            question in text(8),
+        ) {
+            let mut log: Conversation = texts.into_iter().map(Message::user).collect();
+            log.push(Message::user(question));
+            let mut index = RecallIndex::new();
+            index.update(&log);
+            let live = live_question(&log);
+            let (bm25, cuts) = (statistics(&index), Cuts::new(&index, live));
+            let query = Query::from_log(&index, &bm25, &log, live.unwrap());
+            let expected = by_formula(&index, &log, &query, &cuts);
+            let found = search(&index, &log, &query, &cuts, bm25, 1);
+            for found in &found {
+                let score = found.score as f64 / 65_536.0;
+                let expected = expected[found.passage];
+                prop_assert!((score - expected).abs() < 0.01 + expected * 0.003, "{found:?}: {expected}");
+            }
+            // Every passage with a score is found. Rounding may lose tiny ones.
+            let passages: BTreeSet<usize> = found.iter().map(|found| found.passage).collect();
+            for (at, score) in expected.iter().enumerate() {
+                prop_assert!(*score < 0.01 || passages.contains(&at) || cuts.end(&index, at).is_none(), "{at}: {score}");
+            }
+            prop_assert!(found.is_sorted_by_key(|found| Reverse((found.score, found.passage))));
+        }
+    }
+}

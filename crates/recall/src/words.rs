@@ -42,12 +42,7 @@ pub(crate) fn each_word(text: &str, mut found: impl FnMut(&str, usize)) {
 }
 
 /// Calls `found` with the words of a stretch that has letters outside of ASCII, and no ASCII punctuation.
-fn each_foreign_word(
-    stretch: &str,
-    start: usize,
-    word: &mut String,
-    found: &mut impl FnMut(&str, usize),
-) {
+fn each_foreign_word(stretch: &str, start: usize, word: &mut String, found: &mut impl FnMut(&str, usize)) {
     let mut rest = 0;
     while let Some(c) = stretch[rest..].chars().next() {
         let from = rest;
