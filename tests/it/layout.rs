@@ -200,6 +200,7 @@ fn modules_use_only_those_declared_before_them() {
         ("crates/tokens/src", "lib", 10),
         ("crates/formats/src", "lib", 30),
         ("crates/store/src", "lib", 20),
+        ("crates/recall/src", "lib", 20),
         ("crates/eval/src", "lib", 20),
         ("crates/report/src", "lib", 30),
         ("crates/ratatui/src", "lib", 30),

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The folders that are measured, each by itself: crates, and the tests and pages of the workspace.
-const ROOMS: [&str; 16] = [
+const ROOMS: [&str; 17] = [
     "src",
     "tests",
     "benches",
@@ -22,6 +22,7 @@ const ROOMS: [&str; 16] = [
     "crates/genai",
     "crates/plan-inspect",
     "crates/ratatui",
+    "crates/recall",
     "crates/report",
     "crates/store",
     "crates/tokens",

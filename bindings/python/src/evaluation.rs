@@ -66,8 +66,8 @@ fn evaluated(
 /// - `name`: the name of the set of sessions in the rows.
 /// - `budgets`: prompt budgets in tokens.
 /// - `policies`: options of the planner: `"default"`, a preset, a dict, TOML text, a path, or a pair of a
-///   name and options. With the suffix `+bm25` of the name, the best earlier turns are handed over as
-///   documents.
+///   name and options. With the suffix `+recall` of the name, earlier messages that a question needs come
+///   back.
 /// - `baselines`: rules to compare with: `newest`, `langchain`, `bm25`, `best-score`, `oracle`.
 /// - `every`: every k-th prompt before the questions is planned, and compacted when it is due. With 0, only
 ///   the questions are planned.

@@ -200,17 +200,17 @@ fn policy(place: &str, given: &Bound<'_, PyAny>) -> PyResult<Policy> {
         })?;
         path.to_string_lossy().into_owned()
     };
-    let (base, retrieves) = Policy::split_suffix(&name);
+    let (base, recalls) = Policy::split_suffix(&name);
     // A path object is never the name of a preset.
     if is_string && (base == "default" || Config::presets().any(|preset| preset == base)) {
         return Policy::preset(base)
-            .map(|policy| retrieving(policy, retrieves))
+            .map(|policy| recalling(policy, recalls))
             .map_err(|error| raised_at(place, &error));
     }
     if Path::new(base).is_file() {
         let stem = Path::new(base).file_stem().unwrap_or_default().to_string_lossy();
         let options = file_text(PyString::new(given.py(), base).as_any())?;
-        return configured(&stem, options).map(|policy| retrieving(policy, retrieves));
+        return configured(&stem, options).map(|policy| recalling(policy, recalls));
     }
     // Checked last: a path can contain characters of TOML.
     if is_toml(base) {
@@ -221,14 +221,14 @@ fn policy(place: &str, given: &Bound<'_, PyAny>) -> PyResult<Policy> {
     Err(input(format!("{place}: no preset or file `{base}`; {expected}")))
 }
 
-/// Creates a policy of options as TOML. Its name may end with `+bm25`.
+/// Creates a policy of options as TOML. Its name may end with `+recall`.
 fn configured(name: &str, (file, options): (String, String)) -> PyResult<Policy> {
-    let (base, retrieves) = Policy::split_suffix(name);
+    let (base, recalls) = Policy::split_suffix(name);
     let loaded = ConfigLayers::new().with_text(&file, &options).load().map_err(raised)?;
-    Ok(retrieving(Policy::planner(base, loaded.config), retrieves))
+    Ok(recalling(Policy::planner(base, loaded.config), recalls))
 }
 
-/// Returns a policy, with retrieved turns if its name had the suffix.
-fn retrieving(policy: Policy, retrieves: bool) -> Policy {
-    if retrieves { policy.with_retrieved_turns(Policy::RETRIEVED_TURNS) } else { policy }
+/// Returns a policy, with recall if its name had the suffix.
+fn recalling(policy: Policy, recalls: bool) -> Policy {
+    if recalls { policy.with_recall() } else { policy }
 }

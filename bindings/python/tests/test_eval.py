@@ -62,7 +62,7 @@ SESSIONS = [talk(seed) for seed in range(12)]
 
 @pytest.fixture(scope="module")
 def scores() -> Scores:
-    return evaluate(SESSIONS, budgets=BUDGETS, policies=["default", "default+bm25", ("few", FEW)], every=4)
+    return evaluate(SESSIONS, budgets=BUDGETS, policies=["default", "default+recall", ("few", FEW)], every=4)
 
 
 def by_question(scores: Scores, policy: str) -> dict[tuple[str, int, int], Any]:
@@ -73,7 +73,7 @@ def by_question(scores: Scores, policy: str) -> dict[tuple[str, int, int], Any]:
 
 
 def test_rows_are_the_sums_of_the_questions(scores: Scores) -> None:
-    policies = ["default", "default+bm25", "few", *BASELINES]
+    policies = ["default", "default+recall", "few", *BASELINES]
     assert [(row["policy"], row["prompt_budget"]) for row in scores.rows] == [
         (policy, budget) for policy in policies for budget in BUDGETS
     ]
@@ -102,14 +102,14 @@ def test_larger_budgets_and_retrieved_turns_keep_more_evidence(scores: Scores) -
     whole = {(row["policy"], row["prompt_budget"]): row["whole_percent"] or 0.0 for row in scores.rows}
     assert whole["oracle", 2_000] == 100.0
     assert whole["default", 200] < whole["default", 600] < whole["default", 2_000]
-    assert whole["default+bm25", 200] > 1.5 * whole["default", 200]
+    assert whole["default+recall", 200] > 1.5 * whole["default", 200]
     rows = {row["policy"]: {**row, "policy": ""} for row in scores.rows if row["prompt_budget"] == 600}
     assert rows["few"] != rows["default"]
 
 
 def test_no_policy_finds_more_than_the_oracle_of_evidence_that_fits(scores: Scores) -> None:
     oracle, compared = by_question(scores, "oracle"), 0
-    for policy in ("default", "default+bm25", "few", *BASELINES):
+    for policy in ("default", "default+recall", "few", *BASELINES):
         for place, row in by_question(scores, policy).items():
             assert row["missing"] or not oracle[place]["missing"] or row["overflow"], (policy, place)
             if not oracle[place]["missing"]:
@@ -121,7 +121,7 @@ def test_no_policy_finds_more_than_the_oracle_of_evidence_that_fits(scores: Scor
 
 
 def test_equal_arguments_give_equal_bytes(scores: Scores) -> None:
-    options: Any = {"budgets": BUDGETS, "policies": ["default", "default+bm25", ("few", FEW)], "every": 4}
+    options: Any = {"budgets": BUDGETS, "policies": ["default", "default+recall", ("few", FEW)], "every": 4}
     lines = "".join(json.dumps(session) + "\n" for session in SESSIONS)
     forms: list[tuple[int, Any]] = [
         (1, iter(SESSIONS)),
@@ -154,7 +154,7 @@ def test_equal_to_the_tool(tmp_path: Path) -> None:
         pytest.skip("plan-inspect is not built")
     (tmp_path / "talks.jsonl").write_text("".join(json.dumps(session) + "\n" for session in SESSIONS))
     (tmp_path / "few.toml").write_text(FEW_TOML)
-    flags = "talks.jsonl --budget 200 --budget 600 --policy default,agent+bm25,few.toml"
+    flags = "talks.jsonl --budget 200 --budget 600 --policy default,agent+recall,few.toml"
     flags += " --baseline oracle,bm25 --every 3 --needles --seed 7 --model gpt-4o --tokenizer chars/4 --day 2026-01-01"
 
     def printed(form: str) -> str:
@@ -167,7 +167,7 @@ def test_equal_to_the_tool(tmp_path: Path) -> None:
         (tmp_path / "talks.jsonl").open(),
         name="talks",
         budgets=[200, 600],
-        policies=["default", "agent+bm25", tmp_path / "few.toml"],
+        policies=["default", "agent+recall", tmp_path / "few.toml"],
         baselines=["oracle", "bm25"],
         every=3,
         needles=7,
@@ -197,12 +197,12 @@ def test_day_and_lifetime_of_the_cache_change_the_cost() -> None:
 def test_forms_of_a_policy(tmp_path: Path) -> None:
     path = tmp_path / "few.toml"
     path.write_text(FEW_TOML)
-    policies: list[Any] = [path, ("pair", FEW), FEW, ("toml", FEW_TOML), ("file", path), ("r+bm25", path)]
-    found = evaluate(SESSIONS, budgets=[600], policies=[*policies, f"{tmp_path}/few.toml+bm25"], baselines=())
+    policies: list[Any] = [path, ("pair", FEW), FEW, ("toml", FEW_TOML), ("file", path), ("r+recall", path)]
+    found = evaluate(SESSIONS, budgets=[600], policies=[*policies, f"{tmp_path}/few.toml+recall"], baselines=())
     figures = {row["policy"]: {**row, "policy": ""} for row in found.rows}
-    assert [*figures] == ["few", "pair", "config", "toml", "file", "r+bm25", "few+bm25"]
+    assert [*figures] == ["few", "pair", "config", "toml", "file", "r+recall", "few+recall"]
     plain = [figures[name] for name in ("few", "pair", "config", "toml", "file")]
-    assert all(one == plain[0] for one in plain) and figures["r+bm25"] == figures["few+bm25"] != plain[0]
+    assert all(one == plain[0] for one in plain) and figures["r+recall"] == figures["few+recall"] != plain[0]
     preset = evaluate(SESSIONS, policies=["agent", 'preset = "agent"'], baselines=None).rows  # type: ignore[arg-type]
     assert {**preset[0], "policy": ""} == {**preset[1], "policy": ""} and len(preset) == 7
 
@@ -365,7 +365,7 @@ def rows_of(sessions: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {"id": list(range(len(texts))), "session": texts}
 
 
-OPTIONS_OF_BATCHES: Any = {"budgets": [200, 2_000], "policies": ["default+bm25"], "every": 5}
+OPTIONS_OF_BATCHES: Any = {"budgets": [200, 2_000], "policies": ["default+recall"], "every": 5}
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ def turn(manager: Manager, log: Conversation, question: str) -> Plan:
 
 def measured(sessions: list[str]) -> list[str]:
     options = {"compaction": {"enabled": False}}
-    scores = evaluate(sessions, budgets=[512], policies=["default", ("few+bm25", options)], baselines=["oracle"])
+    scores = evaluate(sessions, budgets=[512], policies=["default", ("few+recall", options)], baselines=["oracle"])
     found: int = sum(row["questions_whole"] for row in scores.rows if not row["baseline"])
     frame: Frame = scores.to_frame()
     return [str(found), *frame.column_names, *(id for row in scores.questions for id in row["missing"])]

@@ -1,7 +1,8 @@
 //! Rules that applications use in place of a planner, to compare with.
 
-use crate::{counted::Counted, ranking::Ranking};
+use crate::counted::Counted;
 use context_window::Role;
+use context_window_recall::TextRanking;
 use std::{fmt, str::FromStr};
 
 /// A rule that selects messages and documents in place of the planner.
@@ -96,7 +97,7 @@ impl Baseline {
             // An item that does not fit is passed over, because a smaller one may fit.
             Self::Bm25 => {
                 let all: Vec<&Counted> = turns.iter().chain(candidates.documents).collect();
-                let ranking = Ranking::new(all.iter().map(|item| item.text.as_str()));
+                let ranking = TextRanking::new(all.iter().map(|item| item.text.as_str()));
                 let best = ranking.best(&candidates.question.text).into_iter();
                 let mut fitting: Vec<usize> =
                     best.map(|(at, _)| at).filter(|at| room.try_reserve(all[*at])).collect();

@@ -204,7 +204,8 @@ impl EvalCase {
     fn evidence(&self, id: &str) -> Option<Evidence> {
         let Some(position) = self.session.log.position_of_message(id) else { return self.document(id) };
         let message = &self.session.log.messages()[position];
-        Some(Evidence::new(id, false, &joined(message)))
+        let evidence = Evidence::new(id, false, &joined(message));
+        Some(Evidence { position: u32::try_from(position).ok(), ..evidence })
     }
 
     /// Returns the document with this id as evidence. Returns `None` if there is none.
@@ -239,6 +240,6 @@ fn without_prompts(log: &Conversation) -> Conversation {
 
 impl Evidence {
     fn new(id: &str, is_document: bool, text: &str) -> Self {
-        Self { id: ItemId::from(id), is_document, words: Words::new(text) }
+        Self { id: ItemId::from(id), position: None, is_document, words: Words::new(text) }
     }
 }

@@ -4,13 +4,12 @@ use crate::{
     application::Application,
     baseline::{Baseline, Candidates, Selected},
     case::EvalCase,
-    counted::{Counted, CountedMessages, ItemCounter, joined},
+    counted::{Counted, CountedMessages, ItemCounter},
     error::Error,
     needles::Needles,
     policy::{Policy, Rule},
     prompt::SentPrompt,
     question::Question,
-    ranking::Ranking,
     replay::{Replay, free_id},
     result::{CaseResult, CellResult, QuestionResult, TurnSums},
 };
@@ -20,6 +19,7 @@ use context_window::{
     conversation::Entry,
     usage::{CacheLife, CostTerms},
 };
+use context_window_recall::Recall;
 use std::collections::BTreeMap;
 
 /// An evaluation: policies and budgets, and the model whose prompts are planned.
@@ -114,9 +114,7 @@ impl Evaluation {
         for policy in &self.policies {
             for budget in &self.budgets {
                 let cell = match &policy.rule {
-                    Rule::Planner { config, retrieved_turns } => {
-                        self.planner(config, *retrieved_turns, *budget, case)?
-                    }
+                    Rule::Planner { config, recalls } => self.planner(config, *recalls, *budget, case)?,
                     Rule::Baseline(baseline) => {
                         let counted = match &mut counted {
                             Some(counted) => counted,
@@ -140,7 +138,7 @@ impl Evaluation {
     fn planner(
         &self,
         config: &Config,
-        retrieved_turns: usize,
+        recalls: bool,
         budget: u64,
         case: &EvalCase,
     ) -> Result<CellResult, Error> {
@@ -155,7 +153,7 @@ impl Evaluation {
             every: self.every,
             terms: self.terms.as_cost_terms(),
         };
-        let asker = Asker { application: &application, case, retrieved_turns };
+        let mut asker = Asker { application: &application, case, recall: recalls.then(Recall::new) };
         let (mut cell, mut replay) = (CellResult::empty(), Replay::default());
         for entry in session.log.entries() {
             match entry {
@@ -304,14 +302,17 @@ impl CellResult {
 struct Asker<'a> {
     application: &'a Application<'a>,
     case: &'a EvalCase,
-    retrieved_turns: usize,
+    recall: Option<Recall>,
 }
 
 impl Asker<'_> {
     /// Asks the questions whose place is the end of the log.
-    fn ask_due_questions(&self, log: &Conversation, cell: &mut CellResult) -> Result<(), Error> {
+    fn ask_due_questions(&mut self, log: &Conversation, cell: &mut CellResult) -> Result<(), Error> {
         let messages = log.messages().len();
         let questions = self.case.questions().iter().enumerate();
+        if let Some(recall) = &mut self.recall {
+            recall.update(log);
+        }
         for (at, question) in questions.filter(|(_, question)| question.messages_before == messages) {
             cell.questions.push(self.ask(at, question, log)?);
         }
@@ -325,25 +326,15 @@ impl Asker<'_> {
         if !question.is_in_session {
             log.push(Message::user(question.text.clone()).with_id(free_id(&log, "question")));
         }
-        let request = self.request(&log).with_retrieved(self.documents(question, &log));
+        let mut request = self.request(&log).with_retrieved(self.case.session().rag.clone());
+        if let Some(recall) = &self.recall {
+            request = recall.clone().for_request(request);
+        }
         let place = || format!("session `{}`, questions[{at}]", self.case.id());
         let plan =
             self.application.manager.build_plan(&request).map_err(|error| Error::plan(place(), error))?;
-        let sent = SentPrompt::from_plan(&plan, self.retrieved_turns > 0);
+        let sent = SentPrompt::from_plan(&plan, &request.rag);
         Ok(sent.result(at, question, self.application.uncached_cost(sent.tokens())))
-    }
-
-    /// Returns the documents of the session and the retrieved turns. Turns are a list of their own next to
-    /// lists with names.
-    fn documents(&self, question: &Question, log: &Conversation) -> RetrievedItems {
-        let (documents, turns) = (&self.case.session().rag, self.retrieved(question, log));
-        if turns.is_empty() {
-            documents.clone()
-        } else if documents.list_names().next().is_some() {
-            documents.clone().with_list("turns", turns)
-        } else {
-            documents.iter().cloned().chain(turns).collect()
-        }
     }
 
     /// Returns the request with the inputs of the session.
@@ -357,22 +348,6 @@ impl Asker<'_> {
             Some(focus) => request.with_focus(focus.clone()),
             None => request,
         }
-    }
-
-    /// Returns the earlier messages with the best scores for the question, as documents.
-    fn retrieved(&self, question: &Question, log: &Conversation) -> Vec<RagItem> {
-        let Some((_, earlier)) = log.messages().split_last().filter(|_| self.retrieved_turns > 0) else {
-            return Vec::new();
-        };
-        let texts: Vec<String> = earlier.iter().map(joined).collect();
-        let best = Ranking::new(texts.iter().map(String::as_str)).best(&question.text);
-        let document = |(at, score): (usize, u64)| {
-            // A score of a document is a float. 32 bits of the whole number are exact in it.
-            let score = u32::try_from(score >> 8).unwrap_or(u32::MAX);
-            let id = log.message_id(u32::try_from(at).unwrap_or(u32::MAX));
-            RagItem::new(id, f64::from(score), texts[at].clone())
-        };
-        best.into_iter().take(self.retrieved_turns).map(document).collect()
     }
 }
 

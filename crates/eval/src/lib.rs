@@ -89,11 +89,9 @@
 mod error;
 mod words;
 mod share;
-mod logarithm;
 mod counted;
 mod question;
 mod case;
-mod ranking;
 mod baseline;
 mod policy;
 mod needle;

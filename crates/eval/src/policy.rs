@@ -14,23 +14,20 @@ pub struct Policy {
 pub(crate) enum Rule {
     Planner {
         config: Box<Config>,
-        /// The number of earlier turns that are retrieved as documents for a question.
-        retrieved_turns: usize,
+        /// True if earlier messages come back for a question (`context-window-recall`).
+        recalls: bool,
     },
     Baseline(Baseline),
 }
 
 impl Policy {
-    /// The number of earlier turns that reports retrieve for a policy with the suffix `+bm25`.
-    pub const RETRIEVED_TURNS: usize = 80;
-
-    /// The suffix of the name of a policy with retrieved turns.
-    const SUFFIX: &'static str = "+bm25";
+    /// The suffix of the name of a policy with recall.
+    const SUFFIX: &'static str = "+recall";
 
     /// Creates a policy of the planner with these options.
     #[must_use]
     pub fn planner(name: impl Into<String>, config: Config) -> Self {
-        Self { name: name.into(), rule: Rule::Planner { config: Box::new(config), retrieved_turns: 0 } }
+        Self { name: name.into(), rule: Rule::Planner { config: Box::new(config), recalls: false } }
     }
 
     /// Creates a policy of the planner with a preset, or with the default options for the name `default`.
@@ -53,19 +50,19 @@ impl Policy {
         Self { name: baseline.name().into(), rule: Rule::Baseline(baseline) }
     }
 
-    /// Hands the earlier messages with the best BM25 score for each question over as documents, at most
-    /// `count`. The name of the policy gets the suffix `+bm25`. Does not change a baseline.
+    /// Brings earlier messages that a question needs back (`context-window-recall` with its default options).
+    /// The name of the policy gets the suffix `+recall`. Does not change a baseline.
     #[must_use]
-    pub fn with_retrieved_turns(mut self, count: usize) -> Self {
-        if let Rule::Planner { retrieved_turns, .. } = &mut self.rule {
+    pub fn with_recall(mut self) -> Self {
+        if let Rule::Planner { recalls, .. } = &mut self.rule {
             // The name differs, because both rules may be rows of one table.
-            *retrieved_turns = count;
+            *recalls = true;
             self.name.push_str(Self::SUFFIX);
         }
         self
     }
 
-    /// Splits the suffix `+bm25` from the name of a policy. Returns the rest, and true if there was a suffix.
+    /// Splits the suffix `+recall` from the name of a policy. Returns the rest, and true if there was a suffix.
     #[must_use]
     pub fn split_suffix(name: &str) -> (&str, bool) {
         name.strip_suffix(Self::SUFFIX).map_or((name, false), |base| (base, true))

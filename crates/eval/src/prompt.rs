@@ -7,7 +7,7 @@ use crate::{
     result::QuestionResult,
     words::{self, SentWords, Words},
 };
-use context_window::{ContextPlan, ItemId, ItemKind, Message};
+use context_window::{ContextPlan, ItemId, ItemKind, Message, RagItem, RetrievedItems};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The content of a prompt, to find evidence in it.
@@ -19,13 +19,14 @@ pub(crate) struct SentPrompt {
     messages: BTreeMap<ItemId, Words>,
     /// The documents, which are sent whole or not at all.
     documents: BTreeSet<ItemId>,
-    /// True if messages are sent as documents, with the ids of the messages.
-    has_turns_as_documents: bool,
+    /// The words that recalled documents have of each message, by its position.
+    recalled: BTreeMap<u32, Vec<Words>>,
     words: SentWords,
 }
 
 impl SentPrompt {
-    pub(crate) fn from_plan(plan: &ContextPlan, has_turns_as_documents: bool) -> Self {
+    /// Creates the prompt of a plan for a request with these documents.
+    pub(crate) fn from_plan(plan: &ContextPlan, given: &RetrievedItems) -> Self {
         let (documents, messages): (Vec<_>, Vec<_>) =
             plan.included.iter().partition(|row| row.kind == ItemKind::Document);
         let messages = messages.into_iter().map(|row| (row.id.clone(), Words::new(&joined(&row.body))));
@@ -35,7 +36,7 @@ impl SentPrompt {
             overflow: plan.overflow_tokens(),
             messages: messages.collect(),
             documents: documents.into_iter().map(|row| row.id.clone()).collect(),
-            has_turns_as_documents,
+            recalled: recalled_words(plan, given),
             words: SentWords::new(plan.messages().iter().flat_map(Message::texts)),
         }
     }
@@ -52,17 +53,18 @@ impl SentPrompt {
             overflow: selected.tokens.saturating_sub(budget),
             messages: messages.into_iter().map(|item| (item.id.clone(), Words::new(&item.text))).collect(),
             documents: documents.into_iter().map(|item| item.id.clone()).collect(),
-            has_turns_as_documents: false,
+            recalled: BTreeMap::new(),
             words: SentWords::new(selected.items.iter().map(|item| item.text.as_str())),
         }
     }
 
     /// Checks if a piece of evidence is in the prompt: under its own id, or as a text of any item.
     pub(crate) fn contains(&self, evidence: &Evidence) -> bool {
-        let is_document = evidence.is_document || self.has_turns_as_documents;
         // A message may be sent as a stub, so its id alone proves nothing.
         let own = self.messages.get(&evidence.id).filter(|_| !evidence.is_document);
-        is_document && self.documents.contains(&evidence.id)
+        let mut recalled = evidence.position.and_then(|at| self.recalled.get(&at)).into_iter().flatten();
+        evidence.is_document && self.documents.contains(&evidence.id)
+            || recalled.any(|sent| words::contains(sent, &evidence.words))
             || own.is_some_and(|sent| words::contains(sent, &evidence.words))
             || self.words.contains(&evidence.words)
     }
@@ -89,6 +91,28 @@ impl SentPrompt {
     }
 }
 
+/// Returns the words that included documents have of each message that they quote. The parts of a message are
+/// joined, because evidence may be cut into several.
+fn recalled_words(plan: &ContextPlan, given: &RetrievedItems) -> BTreeMap<u32, Vec<Words>> {
+    let included: BTreeSet<&ItemId> =
+        plan.included.iter().filter(|row| row.kind == ItemKind::Document).map(|row| &row.id).collect();
+    let mut quotes: Vec<&RagItem> =
+        given.iter().filter(|item| item.messages.is_some() && included.contains(item.id())).collect();
+    quotes.sort_by_key(|item| item.span.as_ref().map(|span| (span.start, span.end)));
+    let mut words: BTreeMap<u32, Vec<Words>> = BTreeMap::new();
+    for stretch in quotes.chunk_by(|one, next| {
+        let end = one.span.as_ref().map(|span| span.end);
+        end.is_some() && end == next.span.as_ref().map(|span| span.start)
+    }) {
+        let text: String = stretch.iter().map(|item| item.text()).collect();
+        let text = Words::new(&text);
+        for position in stretch.iter().filter_map(|item| item.messages.clone()).flatten() {
+            words.entry(position).or_default().push(text.clone());
+        }
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,8 +127,12 @@ mod tests {
             text: text.to_owned(),
         };
         let (message, question) = (item("In the shed."), item("Where is the key?"));
-        let evidence =
-            Evidence { id: message.id.clone(), is_document: false, words: Words::new(&message.text) };
+        let evidence = Evidence {
+            id: message.id.clone(),
+            position: Some(0),
+            is_document: false,
+            words: Words::new(&message.text),
+        };
         let sent = |items| SentPrompt::from_selected(&Selected { items, tokens: 6 }, 10);
         assert!(sent(vec![&message, &question]).contains(&evidence));
         assert!(!sent(vec![&question]).contains(&evidence));
@@ -119,7 +147,12 @@ mod tests {
             text: text.to_owned(),
         };
         let (whole, stub, question) = (item("In the shed."), item("[cleared]"), item("Where is the key?"));
-        let evidence = Evidence { id: whole.id.clone(), is_document: false, words: Words::new(&whole.text) };
+        let evidence = Evidence {
+            id: whole.id.clone(),
+            position: Some(0),
+            is_document: false,
+            words: Words::new(&whole.text),
+        };
         let sent = |items| SentPrompt::from_selected(&Selected { items, tokens: 6 }, 10);
         assert!(sent(vec![&whole, &question]).contains(&evidence));
         assert!(!sent(vec![&stub, &question]).contains(&evidence));

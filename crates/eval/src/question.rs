@@ -29,6 +29,8 @@ impl Question {
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
     pub(crate) id: ItemId,
+    /// The position of a message.
+    pub(crate) position: Option<u32>,
     pub(crate) is_document: bool,
     pub(crate) words: Words,
 }

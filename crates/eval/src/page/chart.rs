@@ -1,6 +1,6 @@
 //! Curves in a coordinate system, as numbers for an SVG picture.
 
-use crate::logarithm::log2;
+use context_window_recall::log2;
 use serde::Serialize;
 
 /// The size of a chart, in SVG units, and its margins: left, right, top, bottom.

@@ -44,7 +44,7 @@ fn scores_do_not_depend_on_threads() {
 
 #[test]
 fn no_policy_exceeds_the_oracle() {
-    let retrieves = Policy::preset("rag").unwrap().with_retrieved_turns(10);
+    let retrieves = Policy::preset("rag").unwrap().with_recall();
     let policies = ["default", "chat", "dropping"].map(|name| Policy::preset(name).unwrap());
     let baselines = context_window_eval::Baseline::ALL.map(Policy::baseline);
     let all = policies.into_iter().chain([retrieves]).chain(baselines);
@@ -61,7 +61,7 @@ fn no_policy_exceeds_the_oracle() {
             assert!(whole <= oracle.0 && evidence <= oracle.1, "{} at {budget}", row.policy);
         }
     }
-    assert!(scores.rows().iter().any(|row| row.policy == "rag+bm25" && row.questions_whole > 0));
+    assert!(scores.rows().iter().any(|row| row.policy == "rag+recall" && row.questions_whole > 0));
 }
 
 #[test]

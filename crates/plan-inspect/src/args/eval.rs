@@ -15,8 +15,8 @@ pub(crate) struct Eval {
     /// Prompt budgets in tokens, as in 2048,4096 or 2k,4k; can be given several times
     #[arg(long = "budget", value_name = "N", value_parser = budgets, default_value = "4096")]
     budgets: Vec<Budgets>,
-    /// Policies of the planner: `default`, a preset, or a file of options; with +bm25, the best earlier turns
-    /// are handed over as documents
+    /// Policies of the planner: `default`, a preset, or a file of options; with +recall, earlier
+    /// messages that a question needs come back
     #[arg(long = "policy", value_name = "NAME|FILE", value_delimiter = ',', default_value = "default")]
     pub(crate) policies: Vec<String>,
     /// Baselines to compare with: newest, langchain, bm25, best-score, oracle; or none

@@ -82,7 +82,7 @@ fn ensure_unique(flag: &str, values: impl Iterator<Item = String>) -> Result<()>
 
 /// Loads a policy: `default`, a preset, or a file of options.
 fn policy(name: &str) -> Result<Policy> {
-    let (base, retrieves) = Policy::split_suffix(name);
+    let (base, recalls) = Policy::split_suffix(name);
     let policy = if is_file(base) {
         let loaded = ConfigLayers::new().with_file(Path::new(base))?.load()?;
         let stem = Path::new(base).file_stem().unwrap_or_default();
@@ -93,7 +93,7 @@ fn policy(name: &str) -> Result<Policy> {
         let presets = Config::presets().collect::<Vec<_>>().join(", ");
         bail!("--policy {base}: no such file or preset; expected default, {presets}, or a file of options");
     };
-    Ok(if retrieves { policy.with_retrieved_turns(Policy::RETRIEVED_TURNS) } else { policy })
+    Ok(if recalls { policy.with_recall() } else { policy })
 }
 
 /// Checks if the name of a policy is the path of a file.

@@ -14,9 +14,9 @@ fn scores(args: &[&str]) -> Vec<Value> {
 
 #[test]
 fn table_has_a_row_for_each_policy_and_budget() {
-    let table = out(&["eval", QUESTIONS, "--budget", "200,1000", "--policy", "default,rag+bm25"]);
+    let table = out(&["eval", QUESTIONS, "--budget", "200,1000", "--policy", "default,rag+recall"]);
     insta::assert_snapshot!(table);
-    let rows = scores(&["--budget", "200,1000", "--policy", "default,rag+bm25"]);
+    let rows = scores(&["--budget", "200,1000", "--policy", "default,rag+recall"]);
     assert_eq!(rows.len(), 2 * (2 + 5));
     for row in rows {
         assert_eq!((row["sessions"].as_u64(), row["questions"].as_u64()), (Some(2), Some(5)));

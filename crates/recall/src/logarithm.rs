@@ -1,10 +1,11 @@
 //! Logarithms in whole numbers, which are equal on every machine.
 
 /// The fractional bits of a logarithm.
-pub(crate) const FRACTION: u32 = 16;
+pub const FRACTION: u32 = 16;
 
 /// Returns the logarithm of `part / whole` to the base 2, in fixed point. The quotient is at least 1.
-pub(crate) fn log2(part: u64, whole: u64) -> u64 {
+#[must_use]
+pub fn log2(part: u64, whole: u64) -> u64 {
     const ONE: u128 = 1 << 32;
     let mut value = (u128::from(part) << 32) / u128::from(whole).max(1);
     let mut log = 0;

@@ -1,0 +1,135 @@
+//! Hits of a search, as texts and as documents.
+//!
+//! - Input: passages that were found.
+//! - Output: their texts, each turn after the name or role of its speaker and its date, and documents.
+//! - Rules: the span of a document is its place in the texts of the conversation, so that the planner joins neighbours
+//!   to one text (rule S14).
+
+use crate::{
+    index::RecallIndex,
+    options::RecallOptions,
+    passage::Passage,
+    search::{Found, each_text},
+};
+use context_window::{Conversation, ItemId, RagItem};
+use std::ops::Range;
+
+/// A passage of the conversation that a search found: a message, a part of a long one, or several short ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hit {
+    /// The id of its document: `recall:` and the id of its first message, with a number for the later parts
+    /// of a long message.
+    pub id: ItemId,
+    /// The positions of its messages, counted from the first message of the conversation.
+    pub messages: Range<usize>,
+    /// The ids of its messages.
+    pub ids: Vec<ItemId>,
+    /// Its text, with the speaker of each message.
+    pub text: String,
+    /// Its score. Larger is better. Scores of different questions cannot be compared.
+    pub score: u64,
+    /// The date of its first message, in seconds since 1970 (UTC), if you gave it.
+    pub date: Option<i64>,
+    span: Range<u64>,
+}
+
+impl Hit {
+    /// Creates the hit of a passage. Returns `None` if a text of it is not loaded.
+    pub(crate) fn new(
+        index: &RecallIndex,
+        log: &Conversation,
+        options: &RecallOptions,
+        found: Found,
+    ) -> Option<Self> {
+        let passage = &index.passages[found.passage];
+        let (mut text, mut bytes, mut ids, mut date) = (String::new(), 0, Vec::new(), None);
+        let is_loaded = each_text(index, log, passage, found.end, |position, part, (begins, ends)| {
+            let message = &log.messages()[position];
+            let id = log.message_id(position as u32);
+            let day = options.dates.get(&id).copied();
+            if begins {
+                text.push_str(message.name().unwrap_or(message.role().name()));
+                text.extend(day.into_iter().flat_map(|seconds| [", ".to_owned(), as_day(seconds)]));
+                text.push_str(": ");
+            }
+            text.push_str(part);
+            if ends {
+                text.push('\n');
+            }
+            bytes += part.len() as u64 + u64::from(ends);
+            ids.push(id);
+            date = date.or(day);
+        });
+        if !is_loaded || ids.is_empty() {
+            return None;
+        }
+        Some(Self {
+            id: id(index, found.passage, &ids[0]),
+            messages: passage.start.message as usize..passage.messages().end.min(found.end as usize),
+            ids,
+            text,
+            score: found.score,
+            date,
+            span: passage.offset..passage.offset + bytes,
+        })
+    }
+
+    /// Returns the hit as a document for a request.
+    #[expect(clippy::cast_precision_loss, reason = "scores have fewer bits than a float holds")]
+    pub(crate) fn into_document(self) -> RagItem {
+        let item = RagItem::new(self.id, self.score as f64, self.text)
+            .with_origin("conversation")
+            .with_span(self.span)
+            .with_messages(self.messages);
+        match self.date {
+            Some(date) => item.with_date(date),
+            None => item,
+        }
+    }
+}
+
+/// Returns the id of a passage's document.
+fn id(index: &RecallIndex, passage: usize, first: &ItemId) -> ItemId {
+    let start = index.passages[passage].start;
+    if start.byte == 0 {
+        return format!("recall:{first}").into();
+    }
+    // The parts of a long message follow each other.
+    let before = index.passages[..passage].iter().rev();
+    let part = 1 + before.take_while(|before: &&Passage| before.end.message == start.message).count();
+    format!("recall:{first}.{part}").into()
+}
+
+/// Formats a date as year, month and day in UTC.
+fn as_day(seconds: i64) -> String {
+    // Days since 1 March of year 0, in cycles of 400 years (Howard Hinnant, "chrono-compatible low-level date
+    // algorithms").
+    let days = seconds.div_euclid(86_400) + 719_468;
+    let (cycle, of_cycle) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let of_years = (of_cycle - of_cycle / 1_460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
+    let of_year = of_cycle - (365 * of_years + of_years / 4 - of_years / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = of_years + cycle * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_day;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (seconds, day) in [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (951_782_400, "2000-02-29"),
+            (1_702_193_100, "2023-12-10"),
+            (4_107_542_399, "2100-02-28"),
+        ] {
+            assert_eq!(as_day(seconds), day);
+        }
+    }
+}

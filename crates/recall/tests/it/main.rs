@@ -1,0 +1,7 @@
+//! Tests of the crate as an application uses it.
+#![allow(clippy::pedantic, clippy::unwrap_used, missing_docs, reason = "tests")]
+
+mod file;
+mod laws;
+mod scripts;
+mod talk;
