@@ -10,6 +10,7 @@ use context_window::{
     RetrievedItems, WireFormat, plan::Anchor, text::plain,
 };
 use context_window_formats::Session;
+use context_window_recall::Recall;
 use context_window_report as report;
 use std::path::Path;
 
@@ -32,6 +33,9 @@ impl Prepared {
         }
         if !args.documents.rag.is_empty() {
             session.rag = documents(&args.documents.rag, &args.documents.hits)?;
+        }
+        if args.documents.recall {
+            session.rag = Recall::new().for_request(session.request()).rag;
         }
         Self::new(session, &args.terms, args.terms.target.model.as_deref())
     }

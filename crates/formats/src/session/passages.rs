@@ -21,6 +21,7 @@ pub(crate) struct Passage {
     span: Option<Span>,
     position: Option<u64>,
     date: Option<Date>,
+    messages: Option<Messages>,
 }
 
 impl From<Passage> for RagItem {
@@ -31,6 +32,7 @@ impl From<Passage> for RagItem {
         item.span = passage.span.map(|span| span.0);
         item.position = passage.position;
         item.date = passage.date.map(|date| date.0);
+        item.messages = passage.messages.map(|messages| messages.0);
         item
     }
 }
@@ -45,6 +47,23 @@ impl TryFrom<(u64, u64)> for Span {
 
     fn try_from((start, end): (u64, u64)) -> Result<Self, &'static str> {
         if start > end { Err("expected [start, end], with the start first") } else { Ok(Self(start..end)) }
+    }
+}
+
+/// The positions of the messages that a recalled text quotes.
+#[derive(Deserialize)]
+#[serde(try_from = "(u32, u32)")]
+struct Messages(Range<u32>);
+
+impl TryFrom<(u32, u32)> for Messages {
+    type Error = &'static str;
+
+    fn try_from((start, end): (u32, u32)) -> Result<Self, &'static str> {
+        if start < end {
+            Ok(Self(start..end))
+        } else {
+            Err("expected [start, end], with the position of the first message, and that after the last one")
+        }
     }
 }
 

@@ -59,6 +59,8 @@ struct Document {
     position: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     date: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<[u32; 2]>,
 }
 
 /// The documents of a request: an array, or an object with an array for each list.
@@ -126,6 +128,7 @@ pub fn session_json(
             span: item.span.as_ref().map(|span| [span.start, span.end]),
             position: item.position,
             date: item.date,
+            messages: item.messages.as_ref().map(|messages| [messages.start, messages.end]),
         })
     };
     let documents = |items: &[RagItem]| items.iter().map(document).collect::<Result<Vec<_>, Error>>();

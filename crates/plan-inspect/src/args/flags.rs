@@ -118,6 +118,9 @@ pub(crate) struct Documents {
     /// which are named by their files if they have no NAME
     #[arg(long, value_name = "[NAME=]FILE", value_parser = rag_file(), value_hint = ValueHint::FilePath)]
     pub(crate) rag: Vec<RagFile>,
+    /// Search the earlier messages for the live question, and bring them back as the list `recall` (rule S15)
+    #[arg(long)]
+    pub(crate) recall: bool,
     #[command(flatten)]
     pub(crate) hits: Hits,
 }
