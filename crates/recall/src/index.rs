@@ -23,6 +23,9 @@ use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
 /// An index over the messages of one conversation, in memory. It has no texts: those are in the conversation.
 ///
+/// Messages whose texts are not loaded, as after `SessionStore::load_active`, are passed over. Index the whole
+/// conversation once, and open the index from its file later. Hits in texts that are not loaded are left out.
+///
 /// ```
 /// use context_window::{Conversation, Message};
 /// use context_window_recall::RecallIndex;

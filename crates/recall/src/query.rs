@@ -38,30 +38,32 @@ pub(crate) struct QueryWord<'a> {
     pub(crate) postings: &'a Postings,
     pub(crate) rarity: u64,
     pub(crate) weight: u32,
+    /// The number of passages with it, without that of the live question.
+    passages: u32,
 }
 
 impl<'a> Query<'a> {
     /// Reads a text without the question before it.
     pub(crate) fn new(index: &'a RecallIndex, bm25: &Bm25, text: &str) -> Self {
-        Self::with_weights(index, bm25, &[(text, LIVE)], 1)
+        Self::with_weights(index, bm25, &[(text, LIVE)], 0)
     }
 
     /// Reads the question at a position of a conversation.
     pub(crate) fn from_log(index: &'a RecallIndex, bm25: &Bm25, log: &Conversation, position: usize) -> Self {
         let text = plain_text(&log.messages()[position]);
         // The question itself has each of its words.
-        let query = Self::with_weights(index, bm25, &[(&text, LIVE)], 2);
+        let query = Self::with_weights(index, bm25, &[(&text, LIVE)], 1);
         let rare = query.words.iter().filter(|word| word.is_rare(index)).count();
         if rare >= 2 {
             return query;
         }
         let Some(before) = question_before(log, position) else { return query };
         let before = plain_text(&log.messages()[before]);
-        Self::with_weights(index, bm25, &[(&text, LIVE), (&before, BEFORE)], 2)
+        Self::with_weights(index, bm25, &[(&text, LIVE), (&before, BEFORE)], 1)
     }
 
-    /// Reads texts with the weights of their words. Words of fewer than `fewest` passages do not count.
-    fn with_weights(index: &'a RecallIndex, bm25: &Bm25, texts: &[(&str, u32)], fewest: u32) -> Self {
+    /// Reads texts with the weights of their words. `own` passages have the words because of the question itself.
+    fn with_weights(index: &'a RecallIndex, bm25: &Bm25, texts: &[(&str, u32)], own: u32) -> Self {
         // By number, so that the order of words with equal rarity is that of their first occurrence.
         let mut weights: BTreeMap<usize, u32> = BTreeMap::new();
         for (text, weight) in texts {
@@ -74,11 +76,9 @@ impl<'a> Query<'a> {
         }
         let words = weights.into_iter().filter_map(|(number, weight)| {
             let (letters, postings) = index.words.get_index(number)?;
-            if postings.passages() < fewest {
-                return None;
-            }
+            let passages = postings.passages().checked_sub(own).filter(|passages| *passages > 0)?;
             let rarity = bm25.rarity(u64::from(postings.passages()));
-            Some(QueryWord { letters, postings, rarity, weight })
+            Some(QueryWord { letters, postings, rarity, weight, passages })
         });
         let mut words: Vec<QueryWord<'a>> = words.collect();
         words.sort_by_key(|word| Reverse(word.rarity));
@@ -91,7 +91,7 @@ impl<'a> Query<'a> {
 
 impl QueryWord<'_> {
     fn is_rare(&self, index: &RecallIndex) -> bool {
-        self.postings.passages() as usize <= (index.passages.len() / 8).max(1)
+        self.passages as usize <= (index.passages.len() / 8).max(1)
     }
 }
 

@@ -127,6 +127,18 @@ fn question_brings_its_subject_back() {
 }
 
 #[test]
+fn short_conversation_is_searched() {
+    let long = "It is a long reply about something else. ".repeat(20);
+    let log = Conversation::from([
+        Message::user("My cat is called Fig."),
+        Message::assistant(long),
+        Message::user("Who is my cat?"),
+    ]);
+    let items = recalled(&mut Recall::new(), &log);
+    assert_eq!(items[0].id(), "recall:m0");
+}
+
+#[test]
 fn question_without_rare_words_refers_to_the_one_before() {
     let mut log = subjects();
     log.push(Message::user("Which novel about Iceland was it?"));
