@@ -2,10 +2,9 @@
 //!
 //! - Input: the live question and the one before it.
 //! - Output: words with weights.
-//! - Rules: a word that only the live question has does not count. A word is rare if at most an eighth of the passages
-//!   have it. If fewer than two words of the live question are
-//!   rare, it may refer to the one before it ("and the second one?"), whose words then count half. Of a long question,
-//!   the 64 rarest words count.
+//! - Rules: a word that only the live question has does not count. A word is rare if at most an eighth of the
+//!   passages have it. If fewer than two words of the live question are rare, it may refer to the one before
+//!   it ("and the second one?"), whose words then count half. Of a long question, the 64 rarest words count.
 
 use crate::{
     bm25::Bm25,
@@ -54,6 +53,7 @@ impl<'a> Query<'a> {
         // The question itself has each of its words.
         let query = Self::with_weights(index, bm25, &[(&text, LIVE)], 1);
         let rare = query.words.iter().filter(|word| word.is_rare(index)).count();
+        // One rare word may be by chance: "and the second one?" has "second".
         if rare >= 2 {
             return query;
         }
@@ -62,7 +62,8 @@ impl<'a> Query<'a> {
         Self::with_weights(index, bm25, &[(&text, LIVE), (&before, BEFORE)], 1)
     }
 
-    /// Reads texts with the weights of their words. `own` passages have the words because of the question itself.
+    /// Reads texts with the weights of their words. `own` passages have the words because of the question
+    /// itself.
     fn with_weights(index: &'a RecallIndex, bm25: &Bm25, texts: &[(&str, u32)], own: u32) -> Self {
         // By number, so that the order of words with equal rarity is that of their first occurrence.
         let mut weights: BTreeMap<usize, u32> = BTreeMap::new();
@@ -81,6 +82,8 @@ impl<'a> Query<'a> {
             Some(QueryWord { letters, postings, rarity, weight, passages })
         });
         let mut words: Vec<QueryWord<'a>> = words.collect();
+        // A pasted file has thousands of words. The common ones change the ranking least and cost the most
+        // time.
         words.sort_by_key(|word| Reverse(word.rarity));
         words.truncate(MOST_WORDS);
         let mass = words.iter().map(|word| u64::from(word.weight) * word.rarity).sum();

@@ -2,10 +2,10 @@
 //!
 //! - Input: an index, its conversation, and the words of a question.
 //! - Output: passages with scores, best first.
-//! - Rules: the score of a passage is its BM25. In a dialogue of short turns, the passages within 500 words add to it,
-//!   the near ones more: a topic is a stretch of the dialogue. The 256 best passages and their neighbours are compared.
-//!   Of equal scores, the newer passage comes first. The question itself and messages that a rewind removed are left
-//!   out.
+//! - Rules: the score of a passage is its BM25. In a dialogue of short turns, the passages within 500 words
+//!   add to it, the near ones more: a topic is a stretch of the dialogue. The 256 best passages and their
+//!   neighbours are compared. Of equal scores, the newer passage comes first. The question itself and
+//!   messages that a rewind removed are left out.
 
 use crate::{
     bm25::Bm25,
@@ -100,6 +100,7 @@ pub(crate) fn search(
             *sum = sum.saturating_add(score as u32);
         });
     }
+    // Before the best are chosen, so that the question does not displace one of them.
     for range in &cuts.whole {
         own[range.clone()].fill(0);
     }
@@ -166,6 +167,7 @@ fn with_neighbours(index: &RecallIndex, own: &[u32], passage: usize) -> u64 {
 /// Calls `each` with the passages before and after one, and with their weights in 1024ths: the nearer, the
 /// more.
 fn each_neighbour(index: &RecallIndex, passage: usize, mut each: impl FnMut(usize, u64)) {
+    // Both sides alike, from the nearest passage on.
     let mut side = |passages: &mut dyn Iterator<Item = usize>| {
         let mut distance = 0;
         for neighbour in passages {
@@ -231,6 +233,7 @@ pub(crate) fn each_text(
         if !message.is_loaded() {
             return false;
         }
+        // The conversation may still have it, but it is not in the index.
         if index.is_forgotten(log, position) {
             continue;
         }
@@ -255,7 +258,8 @@ mod tests {
     fn words(index: &RecallIndex, log: &Conversation, passage: usize, end: u32) -> Vec<String> {
         let (mut words, passage) = (Vec::new(), &index.passages[passage]);
         for position in passage.messages().filter(|position| *position < end as usize) {
-            // Words are those of the whole text: a pair of characters may have its first one in the piece before.
+            // Words are those of the whole text: a pair of characters may have its first one in the piece
+            // before.
             let is_in = |end: usize| {
                 let place = Place { message: position as u32, byte: end as u32 };
                 passage.start < place && place <= passage.end

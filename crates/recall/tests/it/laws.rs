@@ -169,7 +169,8 @@ fn rankings_of_the_application_are_fused() {
     assert_eq!(with(&mut recall, &[])[0], "recall:m4");
     let ranking = MessageRanking::new(["m8", "m16", "unknown", "m8"]).with_weight(3);
     let fused = with(&mut recall, &[ranking]);
-    // First in one ranking and second in the other beats first in the heavier one alone only at equal weights.
+    // First in one ranking and second in the other beats first in the heavier one alone only at equal
+    // weights.
     assert_eq!(fused[..2], ["recall:m16", "recall:m8"]);
 }
 
