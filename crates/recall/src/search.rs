@@ -3,9 +3,10 @@
 //! - Input: an index, its conversation, and the words of a question.
 //! - Output: passages with scores, best first.
 //! - Rules: the score of a passage is its BM25. In a dialogue of short turns, the passages within 500 words
-//!   add to it, the near ones more: a topic is a stretch of the dialogue. The 256 best passages and their
-//!   neighbours are compared. Of equal scores, the newer passage comes first. The question itself and
-//!   messages that a rewind removed are left out.
+//!   add to it, the near ones more: a topic is a stretch of the dialogue. Passages are ordered by this score
+//!   in relation to their length, because several short ones fit into the tokens of a long one. The 256 best
+//!   passages and their neighbours are compared. Of equal scores, the newer passage comes first. The question
+//!   itself and messages that a rewind removed are left out.
 
 use crate::{
     bm25::Bm25,
@@ -29,6 +30,10 @@ const PEAKS: usize = 256;
 
 /// The distance in words from which a neighbour adds nothing.
 const REACH: u64 = 500;
+
+/// The length in words that halves the score of a passage. With less, the order would be that of the score
+/// per word, and the shortest passages would win.
+const HALF: u64 = 200;
 
 /// A passage that was found, and the end of its messages that may be quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,11 +120,16 @@ pub(crate) fn search(
             let score = with_neighbours(index, &own, passage);
             let is_hit = score > 0 && score >= least;
             let end = cuts.end(index, passage).filter(|_| is_hit)?;
-            Some(Found { passage, end, score })
+            Some(Found { passage, end, score: by_length(score, u64::from(index.lengths[passage])) })
         })
         .collect();
     found.sort_by_key(|found| Reverse((found.score, found.passage)));
     found
+}
+
+/// Returns a score in relation to the length of its passage.
+fn by_length(score: u64, words: u64) -> u64 {
+    score * HALF / (HALF + words)
 }
 
 /// Returns the passages with the best scores of their own.
@@ -335,7 +345,8 @@ mod tests {
             let found = search(&index, &log, &query, &cuts, bm25, 1);
             for found in &found {
                 let score = found.score as f64 / 65_536.0;
-                let expected = expected[found.passage];
+                let length = f64::from(index.lengths[found.passage]);
+                let expected = expected[found.passage] * HALF as f64 / (HALF as f64 + length);
                 prop_assert!((score - expected).abs() < 0.01 + expected * 0.003, "{found:?}: {expected}");
             }
             // Every passage with a score is found. Rounding may lose tiny ones.
