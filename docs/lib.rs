@@ -195,6 +195,9 @@ mod readmes {
     #[doc = include_str!("../crates/report/README.md")]
     struct Report;
 
+    #[doc = include_str!("../crates/recall/README.md")]
+    struct Recall;
+
     #[doc = include_str!("../crates/eval/README.md")]
     struct Eval;
 

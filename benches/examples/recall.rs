@@ -1,5 +1,5 @@
-//! Times the index of a long conversation: appending a message, a question, saving and opening; and its memory beside
-//! the texts.
+//! Times the index of a long conversation: appending a message, a question, saving and opening; and its
+//! memory beside the texts.
 //!
 //!     cargo run --release -p context-window-benches --example recall -- [MESSAGES [QUESTIONS]]
 #![allow(
@@ -15,8 +15,8 @@ use context_window::{Conversation, Message, PlanRequest};
 use context_window_recall::Recall;
 use std::time::Instant;
 
-/// Pseudo-random texts, the same in each run. Words have the frequencies of a language: the n-th is n times as rare as
-/// the first (Zipf).
+/// Pseudo-random texts, the same in each run. Words have the frequencies of a language: the n-th is n times
+/// as rare as the first (Zipf).
 struct Texts {
     seed: u64,
     words: Vec<String>,

@@ -62,7 +62,8 @@ impl Policy {
         self
     }
 
-    /// Splits the suffix `+recall` from the name of a policy. Returns the rest, and true if there was a suffix.
+    /// Splits the suffix `+recall` from the name of a policy. Returns the rest, and true if there was a
+    /// suffix.
     #[must_use]
     pub fn split_suffix(name: &str) -> (&str, bool) {
         name.strip_suffix(Self::SUFFIX).map_or((name, false), |base| (base, true))

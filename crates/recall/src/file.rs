@@ -1,9 +1,10 @@
 //! The file of an index.
 //!
 //! - Input and output: an index and the file that it is saved to.
-//! - Rules: a file has a head with its version, and frames. Each frame has its length, a checksum of its number and
-//!   content, and the content: messages, or forgotten ids. Frames are only appended; a frame that is not whole is cut
-//!   off. Forgetting replaces the file. Nothing is lost with it: it can be built from the conversation.
+//! - Rules: a file has a head with its version, and frames. Each frame has its length, a checksum of its
+//!   number and content, and the content: messages, or forgotten ids. Frames are only appended; a frame that
+//!   is not whole is cut off. Forgetting replaces the file. Nothing is lost with it: it can be built from the
+//!   conversation.
 
 use crate::{
     error::Error,
@@ -144,6 +145,7 @@ impl IndexFile {
         if writer.frames.is_empty() && !self.is_replaced {
             return Ok(());
         }
+        // The writer has all messages then, because the index was built from its beginning.
         if self.is_replaced {
             (self.length, self.frames) = (0, 0);
         }
@@ -169,6 +171,7 @@ impl IndexFile {
     /// Writes frames after the valid ones. Not synced: the conversation has everything that a crash loses.
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
+        // A damaged end would hide the frames after it.
         file.set_len(self.length)?;
         file.seek(SeekFrom::Start(self.length))?;
         file.write_all(bytes)

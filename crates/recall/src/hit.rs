@@ -2,8 +2,8 @@
 //!
 //! - Input: passages that were found.
 //! - Output: their texts, each turn after the name or role of its speaker and its date, and documents.
-//! - Rules: the span of a document is its place in the texts of the conversation, so that the planner joins neighbours
-//!   to one text (rule S14).
+//! - Rules: the span of a document is its place in the texts of the conversation, so that the planner joins
+//!   neighbours to one text (rule S14).
 
 use crate::{
     index::RecallIndex,
@@ -54,6 +54,7 @@ impl Hit {
                 text.push_str(": ");
             }
             text.push_str(part);
+            // Without a line break, the next part of a long message continues the text.
             if ends {
                 text.push('\n');
             }

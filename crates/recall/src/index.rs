@@ -2,9 +2,9 @@
 //!
 //! - Input: a conversation, and later the same one with more messages.
 //! - Output: postings by word, and the passages that they name.
-//! - Rules: messages are indexed in their order, so an index that was updated at any times equals one that was built at
-//!   once. Messages of the application, messages without words, and forgotten ones have no passage. A rewind ends a
-//!   passage.
+//! - Rules: messages are indexed in their order, so an index that was updated at any times equals one that
+//!   was built at once. Messages of the application, messages without words, and forgotten ones have no
+//!   passage. A rewind ends a passage.
 
 use crate::{
     passage::{LONGEST_PIECE, Passage, Piece, pieces},
@@ -22,6 +22,10 @@ use smol_str::SmolStr;
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
 /// An index over the messages of one conversation, in memory. It has no texts: those are in the conversation.
+///
+/// Messages whose texts are not loaded, as after `SessionStore::load_active`, are passed over. Index the
+/// whole conversation once, and open the index from its file later. Hits in texts that are not loaded are
+/// left out.
 ///
 /// ```
 /// use context_window::{Conversation, Message};
@@ -84,6 +88,7 @@ impl RecallIndex {
     /// is another conversation, or lost messages, indexes it from its beginning.
     pub fn update(&mut self, log: &Conversation) -> usize {
         if !self.is_of(log) {
+            // A conversation only grows, so one that differs is another one.
             self.clear();
         }
         let before = self.messages;
@@ -110,6 +115,7 @@ impl RecallIndex {
                 count += usize::from(position.is_some_and(|at| indexed_text(&log.messages()[at]).is_some()));
             }
         }
+        // From the beginning, so that postings, numbers of words and sums have no trace of them.
         self.clear();
         self.update(log);
         count
@@ -174,6 +180,7 @@ impl RecallIndex {
             && let Some(position) = log.position_of_message(before.as_str())
         {
             let start = position as u32;
+            // A file is read before the events, when all of its messages are known already.
             if start < self.messages {
                 self.removed.push(start..self.messages);
             }
@@ -216,6 +223,7 @@ impl RecallIndex {
             let after = ends.partition_point(|word| *word <= end);
             let words = &mut numbers[first..after];
             first = after;
+            // Numbers in order have small differences in the file.
             words.sort_unstable();
             let counted = words.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).collect();
             (end, counted)
@@ -251,6 +259,7 @@ impl RecallIndex {
                 self.words[*word as usize].add(passage, *count);
             }
         }
+        // The line break after a message is between the spans of its last piece and the next message's first.
         self.bytes += u64::from(!pieces.is_empty());
         self.last = sum.map(|sum| (message, sum)).or(self.last);
         self.messages += 1;

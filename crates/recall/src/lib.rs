@@ -23,7 +23,7 @@
 //! let (mut recall, opened): (Recall, Opened) = Recall::open(&path, &log)?;
 //! let counter = TokenCounter::chars_per_4();
 //! let manager = ContextWindowManager::new(Model::custom("m"), counter, Config::default())?;
-//! let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(300));
+//! let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(800));
 //! let plan = manager.build_plan(&recall.for_request(request.clone()))?;
 //! assert!(plan.included.iter().any(|row| row.id == "recall:ida"));
 //! let saved: Result<(), Error> = recall.save(); // after the conversation

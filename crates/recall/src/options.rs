@@ -50,8 +50,8 @@ impl RecallOptions {
         self
     }
 
-    /// Adds dates of messages, in seconds since 1970 (UTC). A hit begins with the speaker and the date, so that
-    /// the model can understand "last week".
+    /// Adds dates of messages, in seconds since 1970 (UTC). A hit begins with the speaker and the date, so
+    /// that the model can understand "last week".
     #[must_use]
     pub fn with_dates<I: Into<ItemId>>(mut self, dates: impl IntoIterator<Item = (I, i64)>) -> Self {
         self.dates.extend(dates.into_iter().map(|(id, seconds)| (id.into(), seconds)));

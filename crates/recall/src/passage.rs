@@ -2,9 +2,9 @@
 //!
 //! - Input: messages in their order, each cut into pieces.
 //! - Output: passages of neighbouring pieces.
-//! - Rules: a message of up to 600 words is one piece. A longer one is cut into pieces of up to 400 words at the ends of
-//!   paragraphs and sentences. A passage has the next piece too while both have up to 120 words, so that short turns
-//!   come back with the turns around them, and a long reply alone.
+//! - Rules: a message of up to 600 words is one piece. A longer one is cut into pieces of up to 400 words at
+//!   the ends of paragraphs and sentences. A passage has the next piece too while both have up to 120 words,
+//!   so that short turns come back with the turns around them, and a long reply alone.
 
 use std::ops::Range;
 
@@ -77,8 +77,8 @@ impl Passage {
         self.start.message as usize..self.end.message as usize + 1
     }
 
-    /// Returns the share of its words outside of its longest message, in 1024ths. It is 0 for a message that is
-    /// a passage alone: such a message says by itself what it is about, and short turns do so with their
+    /// Returns the share of its words outside of its longest message, in 1024ths. It is 0 for a message that
+    /// is a passage alone: such a message says by itself what it is about, and short turns do so with their
     /// neighbours.
     pub(crate) fn dialogue(&self, words: u32) -> u64 {
         1_024 - 1_024 * u64::from(self.longest) / u64::from(words.max(1))
@@ -97,7 +97,8 @@ pub(crate) fn pieces(text: &str, ends: &[u32]) -> Vec<u32> {
         let mut first = 0;
         while ends.len() - first > CUT {
             let limit = ends[first + CUT - 1];
-            // A piece has at least half of the words, so that a list of short lines is not cut at its heading.
+            // A piece has at least half of the words, so that a list of short lines is not cut at its
+            // heading.
             let fewest = ends[first + CUT / 2 - 1];
             let border = borders.partition_point(|border| *border <= limit);
             let end = border.checked_sub(1).map(|at| borders[at]).filter(|border| *border >= fewest);

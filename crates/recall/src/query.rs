@@ -2,10 +2,9 @@
 //!
 //! - Input: the live question and the one before it.
 //! - Output: words with weights.
-//! - Rules: a word that only the live question has does not count. A word is rare if at most an eighth of the passages
-//!   have it. If fewer than two words of the live question are
-//!   rare, it may refer to the one before it ("and the second one?"), whose words then count half. Of a long question,
-//!   the 64 rarest words count.
+//! - Rules: a word that only the live question has does not count. A word is rare if at most an eighth of the
+//!   passages have it. If fewer than two words of the live question are rare, it may refer to the one before
+//!   it ("and the second one?"), whose words then count half. Of a long question, the 64 rarest words count.
 
 use crate::{
     bm25::Bm25,
@@ -38,30 +37,34 @@ pub(crate) struct QueryWord<'a> {
     pub(crate) postings: &'a Postings,
     pub(crate) rarity: u64,
     pub(crate) weight: u32,
+    /// The number of passages with it, without that of the live question.
+    passages: u32,
 }
 
 impl<'a> Query<'a> {
     /// Reads a text without the question before it.
     pub(crate) fn new(index: &'a RecallIndex, bm25: &Bm25, text: &str) -> Self {
-        Self::with_weights(index, bm25, &[(text, LIVE)], 1)
+        Self::with_weights(index, bm25, &[(text, LIVE)], 0)
     }
 
     /// Reads the question at a position of a conversation.
     pub(crate) fn from_log(index: &'a RecallIndex, bm25: &Bm25, log: &Conversation, position: usize) -> Self {
         let text = plain_text(&log.messages()[position]);
         // The question itself has each of its words.
-        let query = Self::with_weights(index, bm25, &[(&text, LIVE)], 2);
+        let query = Self::with_weights(index, bm25, &[(&text, LIVE)], 1);
         let rare = query.words.iter().filter(|word| word.is_rare(index)).count();
+        // One rare word may be by chance: "and the second one?" has "second".
         if rare >= 2 {
             return query;
         }
         let Some(before) = question_before(log, position) else { return query };
         let before = plain_text(&log.messages()[before]);
-        Self::with_weights(index, bm25, &[(&text, LIVE), (&before, BEFORE)], 2)
+        Self::with_weights(index, bm25, &[(&text, LIVE), (&before, BEFORE)], 1)
     }
 
-    /// Reads texts with the weights of their words. Words of fewer than `fewest` passages do not count.
-    fn with_weights(index: &'a RecallIndex, bm25: &Bm25, texts: &[(&str, u32)], fewest: u32) -> Self {
+    /// Reads texts with the weights of their words. `own` passages have the words because of the question
+    /// itself.
+    fn with_weights(index: &'a RecallIndex, bm25: &Bm25, texts: &[(&str, u32)], own: u32) -> Self {
         // By number, so that the order of words with equal rarity is that of their first occurrence.
         let mut weights: BTreeMap<usize, u32> = BTreeMap::new();
         for (text, weight) in texts {
@@ -74,13 +77,13 @@ impl<'a> Query<'a> {
         }
         let words = weights.into_iter().filter_map(|(number, weight)| {
             let (letters, postings) = index.words.get_index(number)?;
-            if postings.passages() < fewest {
-                return None;
-            }
+            let passages = postings.passages().checked_sub(own).filter(|passages| *passages > 0)?;
             let rarity = bm25.rarity(u64::from(postings.passages()));
-            Some(QueryWord { letters, postings, rarity, weight })
+            Some(QueryWord { letters, postings, rarity, weight, passages })
         });
         let mut words: Vec<QueryWord<'a>> = words.collect();
+        // A pasted file has thousands of words. The common ones change the ranking least and cost the most
+        // time.
         words.sort_by_key(|word| Reverse(word.rarity));
         words.truncate(MOST_WORDS);
         let mass = words.iter().map(|word| u64::from(word.weight) * word.rarity).sum();
@@ -91,7 +94,7 @@ impl<'a> Query<'a> {
 
 impl QueryWord<'_> {
     fn is_rare(&self, index: &RecallIndex) -> bool {
-        self.postings.passages() as usize <= (index.passages.len() / 8).max(1)
+        self.passages as usize <= (index.passages.len() / 8).max(1)
     }
 }
 

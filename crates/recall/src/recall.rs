@@ -2,8 +2,9 @@
 //!
 //! - Input: requests to the planner.
 //! - Output: the requests with the earlier messages that their questions need.
-//! - Rules: the search is for the live question. Without a rare word in it, nothing comes back. Rankings of the
-//!   application are fused with the one by words by their ranks, as ranked lists of documents are (rule S8).
+//! - Rules: the search is for the live question. Without a rare word in it, nothing comes back. Rankings of
+//!   the application are fused with the one by words by their ranks, as ranked lists of documents are (rule
+//!   S8).
 
 use crate::{
     error::Error,
@@ -52,8 +53,8 @@ impl Recall {
     /// Opens the index file of a conversation, and indexes the messages that the file lacks. Creates the file
     /// at the next save if it does not exist.
     ///
-    /// A file that is damaged or of another conversation is no error: the index is built again, and [`Opened`]
-    /// has the reason.
+    /// A file that is damaged or of another conversation is no error: the index is built again, and
+    /// [`Opened`] has the reason.
     ///
     /// # Errors
     ///
@@ -85,6 +86,7 @@ impl Recall {
     /// Indexes the messages that the conversation got since the last update, and returns their number.
     pub fn update(&mut self, log: &Conversation) -> usize {
         if !self.index.is_of(log) {
+            // Its frames are those of the other conversation.
             self.replace_file();
         }
         self.index.update(log)
@@ -117,8 +119,8 @@ impl Recall {
         self.for_request_with(request, &[])
     }
 
-    /// Does the same with further rankings of messages, such as one by embeddings. A passage has the best rank
-    /// of its messages in each.
+    /// Does the same with further rankings of messages, such as one by embeddings. A passage has the best
+    /// rank of its messages in each.
     #[must_use]
     pub fn for_request_with<'a>(
         &mut self,
@@ -132,6 +134,7 @@ impl Recall {
         let query = Query::from_log(&self.index, &bm25, log, question);
         let cuts = Cuts::new(&self.index, Some(question));
         let mut found = Vec::new();
+        // "Thank you, go on" needs nothing back.
         if query.has_rare_word {
             let least = query.mass.saturating_mul(u64::from(self.options.min_score)) / 1_000;
             found = search(&self.index, log, &query, &cuts, bm25, least);

@@ -1,8 +1,8 @@
 //! The form of indexed messages in a file.
 //!
 //! - Input and output: checksum and pieces of each message, with the words of each piece.
-//! - Rules: numbers are little-endian groups of seven bits. A word is its number in the order of first occurrence; its
-//!   first occurrence has its letters.
+//! - Rules: numbers are little-endian groups of seven bits. A word is its number in the order of first
+//!   occurrence; its first occurrence has its letters.
 
 use crate::postings::Postings;
 use foldhash::fast::RandomState;
@@ -120,6 +120,7 @@ impl<'a> Reader<'a> {
             let mut before = 0u32;
             for nth in 0..self.number()? {
                 let word = before.checked_add(self.number()?)?;
+                // The words of a piece are in order, each once.
                 if nth > 0 && word == before {
                     return None;
                 }
@@ -127,6 +128,7 @@ impl<'a> Reader<'a> {
                 if word as usize == words.len() {
                     let length = self.number()?;
                     let letters = str::from_utf8(self.bytes(length as usize)?).ok()?;
+                    // The same letters would have two numbers.
                     if words.insert(letters.into(), Postings::empty()).is_some() {
                         return None;
                     }

@@ -2,10 +2,11 @@
 //!
 //! - Input: an index, its conversation, and the words of a question.
 //! - Output: passages with scores, best first.
-//! - Rules: the score of a passage is its BM25. In a dialogue of short turns, the passages within 500 words add to it,
-//!   the near ones more: a topic is a stretch of the dialogue. The 256 best passages and their neighbours are compared.
-//!   Of equal scores, the newer passage comes first. The question itself and messages that a rewind removed are left
-//!   out.
+//! - Rules: the score of a passage is its BM25. In a dialogue of short turns, the passages within 500 words
+//!   add to it, the near ones more: a topic is a stretch of the dialogue. Passages are ordered by this score
+//!   in relation to their length, because several short ones fit into the tokens of a long one. The 256 best
+//!   passages and their neighbours are compared. Of equal scores, the newer passage comes first. The question
+//!   itself and messages that a rewind removed are left out.
 
 use crate::{
     bm25::Bm25,
@@ -29,6 +30,10 @@ const PEAKS: usize = 256;
 
 /// The distance in words from which a neighbour adds nothing.
 const REACH: u64 = 500;
+
+/// The length in words that halves the score of a passage. With less, the order would be that of the score
+/// per word, and the shortest passages would win.
+const HALF: u64 = 200;
 
 /// A passage that was found, and the end of its messages that may be quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +105,7 @@ pub(crate) fn search(
             *sum = sum.saturating_add(score as u32);
         });
     }
+    // Before the best are chosen, so that the question does not displace one of them.
     for range in &cuts.whole {
         own[range.clone()].fill(0);
     }
@@ -114,11 +120,16 @@ pub(crate) fn search(
             let score = with_neighbours(index, &own, passage);
             let is_hit = score > 0 && score >= least;
             let end = cuts.end(index, passage).filter(|_| is_hit)?;
-            Some(Found { passage, end, score })
+            Some(Found { passage, end, score: by_length(score, u64::from(index.lengths[passage])) })
         })
         .collect();
     found.sort_by_key(|found| Reverse((found.score, found.passage)));
     found
+}
+
+/// Returns a score in relation to the length of its passage.
+fn by_length(score: u64, words: u64) -> u64 {
+    score * HALF / (HALF + words)
 }
 
 /// Returns the passages with the best scores of their own.
@@ -166,6 +177,7 @@ fn with_neighbours(index: &RecallIndex, own: &[u32], passage: usize) -> u64 {
 /// Calls `each` with the passages before and after one, and with their weights in 1024ths: the nearer, the
 /// more.
 fn each_neighbour(index: &RecallIndex, passage: usize, mut each: impl FnMut(usize, u64)) {
+    // Both sides alike, from the nearest passage on.
     let mut side = |passages: &mut dyn Iterator<Item = usize>| {
         let mut distance = 0;
         for neighbour in passages {
@@ -231,6 +243,7 @@ pub(crate) fn each_text(
         if !message.is_loaded() {
             return false;
         }
+        // The conversation may still have it, but it is not in the index.
         if index.is_forgotten(log, position) {
             continue;
         }
@@ -255,7 +268,8 @@ mod tests {
     fn words(index: &RecallIndex, log: &Conversation, passage: usize, end: u32) -> Vec<String> {
         let (mut words, passage) = (Vec::new(), &index.passages[passage]);
         for position in passage.messages().filter(|position| *position < end as usize) {
-            // Words are those of the whole text: a pair of characters may have its first one in the piece before.
+            // Words are those of the whole text: a pair of characters may have its first one in the piece
+            // before.
             let is_in = |end: usize| {
                 let place = Place { message: position as u32, byte: end as u32 };
                 passage.start < place && place <= passage.end
@@ -331,7 +345,8 @@ mod tests {
             let found = search(&index, &log, &query, &cuts, bm25, 1);
             for found in &found {
                 let score = found.score as f64 / 65_536.0;
-                let expected = expected[found.passage];
+                let length = f64::from(index.lengths[found.passage]);
+                let expected = expected[found.passage] * HALF as f64 / (HALF as f64 + length);
                 prop_assert!((score - expected).abs() < 0.01 + expected * 0.003, "{found:?}: {expected}");
             }
             // Every passage with a score is found. Rounding may lose tiny ones.

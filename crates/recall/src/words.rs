@@ -2,8 +2,9 @@
 //!
 //! - Input: a text of any script.
 //! - Output: its words in lower case, in order, each with the end of its place in the text.
-//! - Rules: a word is a run of letters and digits. The plural or possessive `s` of an English word is removed. In a
-//!   script without spaces, each character is a word, and so are two characters next to each other.
+//! - Rules: a word is a run of letters and digits. The plural or possessive `s` of an English word is
+//!   removed. In a script without spaces, each character is a word, and so are two characters next to each
+//!   other.
 
 use unicode_segmentation::UnicodeSegmentation;
 

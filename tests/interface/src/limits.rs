@@ -26,6 +26,8 @@ pub(crate) const SIZES: &[Sizes] = &[
     Sizes { name: "context-window", types: CORE_TYPES, hidden: 136, root: 46 },
     Sizes { name: "context-window-tokens", types: 8, hidden: 1, root: 12 },
     Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },
+    // The ranking of texts and the logarithm are for the evaluation.
+    Sizes { name: "context-window-recall", types: 8, hidden: 5, root: 12 },
     Sizes { name: "context-window-eval", types: 20, hidden: 0, root: 24 },
     // Three hidden methods of the store are for Python: they read the ends of lists of items.
     Sizes { name: "context-window-store", types: 10, hidden: 8, root: 12 },

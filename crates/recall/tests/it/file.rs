@@ -79,7 +79,7 @@ proptest! {
 }
 
 #[test]
-fn outcome_says_what_was_done() {
+fn outcome_of_opening_has_its_reason() {
     let folder = Folder::new("outcome");
     let path = folder.0.join("talk.recall");
     let mut log = Conversation::from([Message::user("The key is in the pot."), Message::assistant("Noted.")]);

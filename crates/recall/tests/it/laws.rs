@@ -127,6 +127,18 @@ fn question_brings_its_subject_back() {
 }
 
 #[test]
+fn short_conversation_is_searched() {
+    let long = "It is a long reply about something else. ".repeat(20);
+    let log = Conversation::from([
+        Message::user("My cat is called Fig."),
+        Message::assistant(long),
+        Message::user("Who is my cat?"),
+    ]);
+    let items = recalled(&mut Recall::new(), &log);
+    assert_eq!(items[0].id(), "recall:m0");
+}
+
+#[test]
 fn question_without_rare_words_refers_to_the_one_before() {
     let mut log = subjects();
     log.push(Message::user("Which novel about Iceland was it?"));
@@ -157,7 +169,8 @@ fn rankings_of_the_application_are_fused() {
     assert_eq!(with(&mut recall, &[])[0], "recall:m4");
     let ranking = MessageRanking::new(["m8", "m16", "unknown", "m8"]).with_weight(3);
     let fused = with(&mut recall, &[ranking]);
-    // First in one ranking and second in the other beats first in the heavier one alone only at equal weights.
+    // First in one ranking and second in the other beats first in the heavier one alone only at equal
+    // weights.
     assert_eq!(fused[..2], ["recall:m16", "recall:m8"]);
 }
 
