@@ -19,6 +19,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 const LIVE: u32 = 2;
 const BEFORE: u32 = 1;
 
+/// The number of passages that a rare word may have in any conversation. In a short one, most words have more
+/// than an eighth of them.
+const FEW: usize = 4;
+
 /// The maximum number of words, and the maximum weight of a word that is repeated.
 const MOST_WORDS: usize = 64;
 const MOST_WEIGHT: u32 = 8;
@@ -94,7 +98,7 @@ impl<'a> Query<'a> {
 
 impl QueryWord<'_> {
     fn is_rare(&self, index: &RecallIndex) -> bool {
-        self.passages as usize <= (index.passages.len() / 8).max(1)
+        self.passages as usize <= (index.passages.len() / 8).max(FEW)
     }
 }
 
