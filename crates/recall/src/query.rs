@@ -32,7 +32,7 @@ pub(crate) struct Query<'a> {
     pub(crate) words: Vec<QueryWord<'a>>,
     /// The sum of weight and rarity of all words.
     pub(crate) mass: u64,
-    pub(crate) has_rare_word: bool,
+    pub(crate) has_distinctive_word: bool,
 }
 
 /// A word of a question.
@@ -91,8 +91,10 @@ impl<'a> Query<'a> {
         words.sort_by_key(|word| Reverse(word.rarity));
         words.truncate(MOST_WORDS);
         let mass = words.iter().map(|word| u64::from(word.weight) * word.rarity).sum();
-        let has_rare_word = words.iter().any(|word| word.is_rare(index));
-        Self { words, mass, has_rare_word }
+        // A word of most passages tells none of them apart.
+        let has_distinctive_word =
+            words.iter().any(|word| 2 * word.passages as usize <= index.passages.len().max(2));
+        Self { words, mass, has_distinctive_word }
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! - Input: requests to the planner.
 //! - Output: the requests with the earlier messages that their questions need.
-//! - Rules: the search is for the live question. Without a rare word in it, nothing comes back. Rankings of
-//!   the application are fused with the one by words by their ranks, as ranked lists of documents are (rule
-//!   S8).
+//! - Rules: the search is for the live question. Without a word that at most half of the passages have,
+//!   nothing comes back. Rankings of the application are fused with the one by words by their ranks, as
+//!   ranked lists of documents are (rule S8).
 
 use crate::{
     error::Error,
@@ -145,7 +145,7 @@ impl Recall {
         let cuts = Cuts::new(&self.index, Some(question));
         let mut found = Vec::new();
         // "Thank you, go on" needs nothing back.
-        if query.has_rare_word {
+        if query.has_distinctive_word {
             let least = query.mass.saturating_mul(u64::from(self.options.min_score)) / 1_000;
             found = search(&self.index, log, &query, &cuts, bm25, least);
         }
