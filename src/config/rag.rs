@@ -40,7 +40,7 @@ pub struct RagOptions {
     /// Maximum share of the divisible budget for the documents of one question, if they are retained with it,
     /// per mille (rule S10; default: 150). Later questions need tokens too.
     pub question_limit: u16,
-    /// Maximum share of the divisible budget for recalled messages, per mille (rule S15; default: 400).
+    /// Maximum share of the divisible budget for recalled messages, per mille (rule S15; default: 500).
     pub recall_share: u16,
 }
 
@@ -72,7 +72,7 @@ impl Default for RagOptions {
             order: DocumentOrder::default(),
             lists: BTreeMap::new(),
             question_limit: 150,
-            recall_share: 400,
+            recall_share: 500,
         }
     }
 }

@@ -7,7 +7,10 @@
 //! No answer depends on the budget: whoever asks names the included candidates. A text is split into words
 //! when it is included first, and then kept, so selections for many budgets share this work.
 
-use super::{CandidateId, Candidates, Rank, Slot, chunks, similar::SimilarTexts};
+use super::{
+    CandidateId, Candidates, Rank, Slot, chunks,
+    similar::{FEWEST_RUNS, SimilarTexts},
+};
 use crate::{
     config::RagOptions, item::ItemId, message::Part, planner::rendering::ToolResultRendering,
     text::words::Words,
@@ -78,6 +81,9 @@ impl Comparisons {
         texts: usize,
     ) -> Option<(ItemId, u8)> {
         let words = self.words(candidates, rank);
+        if is_short_message(candidates, rank, &words) {
+            return None;
+        }
         let mut known = self.documents.borrow_mut();
         let found = known.containing(rank, &words, least, texts).iter();
         let found = found.filter(|(other, _)| *other != rank && included.contains_key(other));
@@ -97,6 +103,9 @@ impl Comparisons {
     ) -> Option<(ItemId, u8)> {
         let mut known = self.sources.borrow_mut();
         let words = self.words(candidates, rank);
+        if is_short_message(candidates, rank, &words) {
+            return None;
+        }
         let texts = known.len();
         let found = known.containing(rank, &words, least, texts).iter();
         let found = found.filter(|((id, _), _)| included(*id));
@@ -228,6 +237,12 @@ impl Comparisons {
     pub(crate) fn overlap(&self, candidates: &Candidates<'_>, before: Rank, after: Rank) -> Option<u32> {
         self.chunks.borrow_mut().overlap(candidates, before, after)
     }
+}
+
+/// Checks if a document is a recalled message that is compared only as a whole. Messages such as "Yes." are
+/// alike, and a passage needs each of them where it was said (rule S15).
+fn is_short_message(candidates: &Candidates<'_>, rank: Rank, words: &Words) -> bool {
+    words.runs() < FEWEST_RUNS && candidates.document(rank).messages.is_some()
 }
 
 impl KnownChunks {

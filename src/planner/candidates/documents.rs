@@ -167,8 +167,10 @@ fn find_repeat<'a>(
     hash: u64,
 ) -> Option<ExcludedReason> {
     let with_hash = texts.entry(hash).or_default();
-    // Texts with equal hashes are compared, so a collision excludes nothing.
-    let same_text = || with_hash.iter().copied().find(|first| first.text == item.text);
+    // Texts with equal hashes are compared, so a collision excludes nothing. People say the same in many
+    // messages, and each is needed where it was said.
+    let same_text =
+        || with_hash.iter().copied().find(|first| item.messages.is_none() && first.text == item.text);
     if let Some(first) = ids.get(item.id.as_str()).copied().or_else(same_text) {
         return Some(ExcludedReason::Duplicate { of: first.id.clone() });
     }

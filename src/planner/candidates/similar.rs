@@ -18,7 +18,7 @@ use std::{
 };
 
 /// The number of runs from which a text is compared by its runs. Shorter texts have to be equal.
-const FEWEST_RUNS: usize = 8;
+pub(super) const FEWEST_RUNS: usize = 8;
 
 /// Texts in which documents are searched. Each has a number, in the order of arrival.
 ///

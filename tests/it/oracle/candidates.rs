@@ -55,7 +55,8 @@ impl Oracle<'_> {
         for (at, _) in self.by_rank() {
             let document = &self.items[at];
             let repeats = known.iter().any(|known| {
-                self.items[*known].id == document.id || self.items[*known].text == document.text
+                let same_text = document.recalls.is_none() && self.items[*known].text == document.text;
+                self.items[*known].id == document.id || same_text
             });
             let out = if self.over(document.ttl) {
                 Some("ttl_expired")

@@ -148,7 +148,7 @@ impl Oracle<'_> {
     /// Returns the included document that contains an item, as a reason (rule S9).
     pub fn near_duplicate(&self, at: usize, included: &[usize]) -> Option<String> {
         let least = self.s.config.rag.near_duplicates;
-        if least == 0 || self.place_in_the_set(at) < usize::MAX {
+        if least == 0 || self.is_short_message(at) || self.place_in_the_set(at) < usize::MAX {
             return None;
         }
         let mut best: Option<(usize, usize)> = None;
@@ -160,6 +160,11 @@ impl Oracle<'_> {
             }
         }
         best.map(|(share, other)| format!("near_duplicate of {} {share}", self.items[other].id))
+    }
+
+    /// Returns true if an item is a recalled message of fewer than eight runs (rule S15).
+    fn is_short_message(&self, at: usize) -> bool {
+        self.items[at].recalls.is_some() && words(&self.items[at].text).len() < 12
     }
 
     /// Returns true if the messages that an item quotes are all in the prompt, with their texts (rule S15).
@@ -192,7 +197,7 @@ impl Oracle<'_> {
         if self.stands_in_the_window(at) {
             return Some("in_window".into());
         }
-        if least == 0 {
+        if least == 0 || self.is_short_message(at) {
             return None;
         }
         let mut best: Option<(usize, String)> = None;
