@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 ///
 /// Every field only grows from one attempt to the next, so a request has few renderings.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a step of its own that a request may take")]
 pub(crate) struct ToolResultRendering {
     /// Position before which results are sent as stubs.
     pub(crate) cleared_before: u32,

@@ -58,7 +58,7 @@ pub(super) struct LastDocuments<'a> {
     pub(super) set: StickyDocuments<'a>,
     /// The documents that were sent with the live question; `None` if it was not sent. No other message is
     /// recalled for it (rule S15).
-    pub(super) sent: Option<StickyDocuments<'a>>,
+    pub(super) with_question: Option<StickyDocuments<'a>>,
 }
 
 /// Sorts the documents at the indices `new` of the request, then excludes them by TTL, policy and repetition.
@@ -74,8 +74,8 @@ pub(super) fn in_order(
     eligibility: &EligibilityRules<'_>,
     meter: &Meter,
 ) -> Result<(Vec<Document>, Option<u32>), Error> {
-    let LastDocuments { set, sent } = last;
-    let was_sent = |id: &ItemId| sent.is_none_or(|sent| sent.ids().contains(id));
+    let LastDocuments { set, with_question } = last;
+    let was_sent = |id: &ItemId| with_question.is_none_or(|sent| sent.ids().contains(id));
     ranking::check_scores(items)?;
     let lengths = || items.iter().map(|item| item.text.len() as u64);
     let longest = lengths().max().unwrap_or_default();
@@ -126,7 +126,7 @@ pub(super) fn in_order(
     // If no document of the set may be sent, rank all documents as if there were no set. Recurses once at
     // most.
     if !set.is_empty() && documents[..of_the_set].iter().all(|document| document.out.is_some()) {
-        let last = LastDocuments { set: StickyDocuments::default(), sent };
+        let last = LastDocuments { set: StickyDocuments::default(), with_question };
         return in_order(items, new, last, rules, eligibility, meter);
     }
     Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))

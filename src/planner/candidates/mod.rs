@@ -175,7 +175,7 @@ impl<'a> Candidates<'a> {
         replan: &Replan,
     ) -> Result<Self, Error> {
         let (log, profile) = (request.log, *meter.profile());
-        let sent = (sticky.question_sent && sticky.lost.is_none()).then_some(sticky.rag);
+        let with_question = (sticky.question_sent && sticky.lost.is_none()).then_some(sticky.rag);
         // Without a set, the documents of the last prompt compete with all others.
         let sticky = if replan.gives_up_documents() {
             Sticky { rag: StickyDocuments::default(), ..sticky }
@@ -188,7 +188,7 @@ impl<'a> Candidates<'a> {
         let documents_come_last = retained.documents_come_last();
         // Documents at the end join the retained ones, so no set has to stay together.
         let set = if documents_come_last { StickyDocuments::default() } else { sticky.rag };
-        let last = documents::LastDocuments { set, sent };
+        let last = documents::LastDocuments { set, with_question };
         let competing = retained.competing_documents();
         let (documents, sticky_document_count) =
             documents::in_order(&request.rag, competing, last, &config.rag, &rules, meter)?;

@@ -165,7 +165,6 @@ impl Oracle<'_> {
 
     /// Offers the room to these documents, in order.
     pub fn offer(&mut self, these: &[usize], fill: RagFill, room: i64, cap: i64) -> BTreeMap<Unit, String> {
-        let capped = cap < room.max(0);
         let mut left = room.min(cap);
         let mut stopped = false;
         let mut out = BTreeMap::new();
