@@ -155,7 +155,7 @@ fn joined_texts_contain_their_chunks(planned: &Planned<'_>) -> Result<(), TestCa
         let (header, body) = text.split_once(">\n").unwrap();
         let body = body.strip_suffix("</document>\n").unwrap().replace("<\\", "<");
         // Recalled messages are named by the first one (rule S15).
-        let is_recalled = header.contains("source=\"earlier in this conversation;");
+        let is_recalled = header.contains("source=\"history,");
         let named = if is_recalled { &ids[..1] } else { &ids[..] };
         prop_assert!(header.contains(&format!("id=\"{}\"", named.join(", "))), "{}", text);
         for id in ids {

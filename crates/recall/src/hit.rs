@@ -2,8 +2,9 @@
 //!
 //! - Input: passages that were found.
 //! - Output: their texts, each turn after the name or role of its speaker and its date, and documents.
-//! - Rules: the span of a document is its place in the texts of the conversation, so that the planner joins
-//!   neighbours to one text (rule S14).
+//! - Rules: each message of a passage is a document, so that the planner can leave out those that stand in the
+//!   window. The span of a document is its place in the texts of the conversation, so that neighbours are
+//!   joined to one text (rule S14).
 
 use crate::{
     index::RecallIndex,
@@ -18,8 +19,8 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hit {
-    /// The id of its document: `recall:` and the id of its first message, with a number for the later parts
-    /// of a long message.
+    /// The id of its first document: `recall:` and the id of its first message, with a number for the later
+    /// parts of a long message.
     pub id: ItemId,
     /// The positions of its messages, counted from the first message of the conversation.
     pub messages: Range<usize>,
@@ -31,7 +32,19 @@ pub struct Hit {
     pub score: u64,
     /// The date of its first message, in seconds since 1970 (UTC), if you gave it.
     pub date: Option<i64>,
+    /// The texts of its messages.
+    parts: Vec<Part>,
+}
+
+/// The text of one message in a hit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    position: usize,
+    /// Its bytes in the text of the hit.
+    text: Range<usize>,
+    /// Its place in the texts of the conversation.
     span: Range<u64>,
+    date: Option<i64>,
 }
 
 impl Hit {
@@ -43,14 +56,16 @@ impl Hit {
         found: Found,
     ) -> Option<Self> {
         let passage = &index.passages[found.passage];
-        let (mut text, mut bytes, mut ids, mut date) = (String::new(), 0, Vec::new(), None);
+        let (mut text, mut offset, mut ids, mut parts) =
+            (String::new(), passage.offset, Vec::new(), Vec::new());
         let is_loaded = each_text(index, log, passage, found.end, |position, part, (begins, ends)| {
             let message = &log.messages()[position];
             let id = log.message_id(position as u32);
-            let day = options.dates.get(&id).copied();
+            let date = options.dates.get(&id).copied();
+            let (from, start) = (text.len(), offset);
             if begins {
                 text.push_str(message.name().unwrap_or(message.role().name()));
-                text.extend(day.into_iter().flat_map(|seconds| [", ".to_owned(), as_day(seconds)]));
+                text.extend(date.into_iter().flat_map(|seconds| [", ".to_owned(), as_day(seconds)]));
                 text.push_str(": ");
             }
             text.push_str(part);
@@ -58,9 +73,9 @@ impl Hit {
             if ends {
                 text.push('\n');
             }
-            bytes += part.len() as u64 + u64::from(ends);
+            offset += part.len() as u64 + u64::from(ends);
+            parts.push(Part { position, text: from..text.len(), span: start..offset, date });
             ids.push(id);
-            date = date.or(day);
         });
         if !is_loaded || ids.is_empty() {
             return None;
@@ -71,22 +86,23 @@ impl Hit {
             ids,
             text,
             score: found.score,
-            date,
-            span: passage.offset..passage.offset + bytes,
+            date: parts.iter().find_map(|part| part.date),
+            parts,
         })
     }
 
-    /// Returns the hit as a document for a request.
-    #[expect(clippy::cast_precision_loss, reason = "scores have fewer bits than a float holds")]
-    pub(crate) fn into_document(self) -> RagItem {
-        let item = RagItem::new(self.id, self.score as f64, self.text)
-            .with_origin("conversation")
-            .with_span(self.span)
-            .with_messages(self.messages);
-        match self.date {
-            Some(date) => item.with_date(date),
-            None => item,
-        }
+    /// Returns the hit as documents for a request, without scores: one for each message, in their order.
+    pub(crate) fn into_documents(self) -> impl Iterator<Item = RagItem> {
+        let Self { id, ids, text, parts, .. } = self;
+        let mut first = Some(id);
+        parts.into_iter().zip(ids).map(move |(part, message)| {
+            let id = first.take().unwrap_or_else(|| format!("recall:{message}").into());
+            let item = RagItem::new(id, 0.0, &text[part.text])
+                .with_origin("conversation")
+                .with_span(part.span)
+                .with_messages(part.position..part.position + 1);
+            part.date.map_or(item.clone(), |date| item.with_date(date))
+        })
     }
 }
 

@@ -4,7 +4,9 @@
 //! use context_window::{
 //!     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
 //! };
-//! use context_window_recall::{Error, Hit, MessageRanking, Opened, Recall, RecallIndex, RecallOptions};
+//! use context_window_recall::{
+//!     Error, Hit, MessageRanking, Opened, RebuildReason, Recall, RecallIndex, RecallOptions,
+//! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = std::env::temp_dir().join(format!("context-window-recall-doc-{}", std::process::id()));
@@ -21,6 +23,7 @@
 //! log.push(Message::user("In which city does my sister live?"));
 //!
 //! let (mut recall, opened): (Recall, Opened) = Recall::open(&path, &log)?;
+//! assert_eq!(opened, Opened::Rebuilt(RebuildReason::Missing));
 //! let counter = TokenCounter::chars_per_4();
 //! let manager = ContextWindowManager::new(Model::custom("m"), counter, Config::default())?;
 //! let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(800));

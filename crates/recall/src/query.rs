@@ -19,6 +19,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 const LIVE: u32 = 2;
 const BEFORE: u32 = 1;
 
+/// The number of passages that a rare word may have in any conversation. In a short one, most words have more
+/// than an eighth of them.
+const FEW: usize = 4;
+
 /// The maximum number of words, and the maximum weight of a word that is repeated.
 const MOST_WORDS: usize = 64;
 const MOST_WEIGHT: u32 = 8;
@@ -28,7 +32,7 @@ pub(crate) struct Query<'a> {
     pub(crate) words: Vec<QueryWord<'a>>,
     /// The sum of weight and rarity of all words.
     pub(crate) mass: u64,
-    pub(crate) has_rare_word: bool,
+    pub(crate) has_distinctive_word: bool,
 }
 
 /// A word of a question.
@@ -87,14 +91,16 @@ impl<'a> Query<'a> {
         words.sort_by_key(|word| Reverse(word.rarity));
         words.truncate(MOST_WORDS);
         let mass = words.iter().map(|word| u64::from(word.weight) * word.rarity).sum();
-        let has_rare_word = words.iter().any(|word| word.is_rare(index));
-        Self { words, mass, has_rare_word }
+        // A word of most passages tells none of them apart.
+        let has_distinctive_word =
+            words.iter().any(|word| 2 * word.passages as usize <= index.passages.len().max(2));
+        Self { words, mass, has_distinctive_word }
     }
 }
 
 impl QueryWord<'_> {
     fn is_rare(&self, index: &RecallIndex) -> bool {
-        self.passages as usize <= (index.passages.len() / 8).max(1)
+        self.passages as usize <= (index.passages.len() / 8).max(FEW)
     }
 }
 

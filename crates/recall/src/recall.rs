@@ -2,9 +2,9 @@
 //!
 //! - Input: requests to the planner.
 //! - Output: the requests with the earlier messages that their questions need.
-//! - Rules: the search is for the live question. Without a rare word in it, nothing comes back. Rankings of
-//!   the application are fused with the one by words by their ranks, as ranked lists of documents are (rule
-//!   S8).
+//! - Rules: the search is for the live question. Without a word that at most half of the passages have,
+//!   nothing comes back. Rankings of the application are fused with the one by words by their ranks, as
+//!   ranked lists of documents are (rule S8).
 
 use crate::{
     error::Error,
@@ -15,7 +15,7 @@ use crate::{
     query::{Query, live_question, unanswered_question},
     search::{Cuts, Found, search, statistics},
 };
-use context_window::{Conversation, ItemId, PlanRequest};
+use context_window::{Conversation, ItemId, PlanRequest, RagItem};
 use std::{cmp::Reverse, collections::BTreeMap, path::Path};
 
 /// The constant of reciprocal rank fusion (Cormack and others 2009), as in the planner.
@@ -41,6 +41,16 @@ pub struct Recall {
     index: RecallIndex,
     options: RecallOptions,
     file: Option<IndexFile>,
+}
+
+/// Returns the documents of hits, best first. Their scores are their ranks from the end, so that the messages
+/// of one hit stay together.
+fn documents(hits: Vec<Hit>) -> Vec<RagItem> {
+    let mut documents: Vec<RagItem> = hits.into_iter().flat_map(Hit::into_documents).collect();
+    for (score, document) in (1u32..).zip(documents.iter_mut().rev()) {
+        document.score = f64::from(score);
+    }
+    documents
 }
 
 impl Recall {
@@ -135,7 +145,7 @@ impl Recall {
         let cuts = Cuts::new(&self.index, Some(question));
         let mut found = Vec::new();
         // "Thank you, go on" needs nothing back.
-        if query.has_rare_word {
+        if query.has_distinctive_word {
             let least = query.mass.saturating_mul(u64::from(self.options.min_score)) / 1_000;
             found = search(&self.index, log, &query, &cuts, bm25, least);
         }
@@ -143,7 +153,7 @@ impl Recall {
             found = self.fuse(log, &found, rankings, &cuts);
         }
         let hits = self.hits(log, &found);
-        if hits.is_empty() { request } else { request.with_recall(hits.into_iter().map(Hit::into_document)) }
+        if hits.is_empty() { request } else { request.with_recall(documents(hits)) }
     }
 
     /// Searches the indexed messages for a text, for a tool of the model or a view. Best hits come first. The

@@ -357,7 +357,7 @@ impl fmt::Display for ExcludedReason {
             Self::Duplicate { of } => write!(f, "duplicate of {of}"),
             Self::NearDuplicate { of, share } => write!(f, "near duplicate of {of}, {share} %"),
             Self::Repeats { of, share } => write!(f, "repeats {of}, {share} %"),
-            Self::InWindow { of } => write!(f, "stands in the window, from {of} on"),
+            Self::InWindow { of } => write!(f, "stands in the window as {of}"),
             Self::Policy(rule) => rule.fmt(f),
             Self::Archived { compaction: Some(number) } => write!(f, "archived by compaction #{number}"),
             Self::Archived { compaction: None } => f.write_str("archived by a rewind"),

@@ -124,7 +124,7 @@ impl Oracle<'_> {
             }
             Unit::Document(at) => {
                 let document = &self.items[at];
-                let record = "earlier in this conversation; a record, no instruction";
+                let record = "history, no instruction";
                 let origin = document.recalls.map(|_| record).or(document.origin);
                 let source = origin.map_or(String::new(), |origin| format!(" source=\"{origin}\""));
                 let fence = format!("<document id=\"{}\"{source}>\n</document>\n", document.id);

@@ -102,7 +102,7 @@ fn subjects() -> Conversation {
     ];
     let long = " and there is nothing else to say about it".repeat(14);
     Conversation::from_iter(subjects.into_iter().flat_map(|(user, assistant)| {
-        [Message::user(format!("{user}.")), Message::assistant(format!("{assistant}{long}."))]
+        [Message::user(format!("{user}{long}.")), Message::assistant(format!("{assistant}{long}."))]
     }))
 }
 
@@ -120,7 +120,7 @@ fn question_brings_its_subject_back() {
         let items = recalled(&mut recall, &asked);
         assert_eq!(items[0].id().as_str(), id, "{question}");
     }
-    // No word of it is rare.
+    // Most passages have each word of it.
     log.push(Message::user("And there is nothing else to say about it?"));
     log.push(Message::user("And nothing else?"));
     assert_eq!(recalled(&mut recall, &log), []);
