@@ -72,7 +72,7 @@ impl Opened {
 #[pyclass(frozen, get_all, eq, module = "context_window")]
 #[derive(PartialEq, Serialize, Deserialize)]
 pub(crate) struct Hit {
-    /// The id of its document in a plan: `recall:` and the id of its first message.
+    /// The id of its first document in a plan: `recall:` and the id of its first message.
     id: String,
     /// The ids of its messages.
     ids: Vec<String>,

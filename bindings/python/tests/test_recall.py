@@ -15,6 +15,7 @@ from typing import Any
 import context_window as cw
 import pytest
 from context_window import Conversation, Manager, Recall
+from support import same_as_rust, tool
 
 #: A budget in tokens that holds the last few turns of `talk`.
 SMALL = 800
@@ -46,9 +47,9 @@ def test_a_message_that_left_the_window_comes_back(manager: Manager) -> None:
     without = manager.plan(log, prompt_budget=SMALL)
     assert "Trondheim" not in json.dumps(without.messages())
     plan = manager.plan(log, prompt_budget=SMALL, recall=Recall(log))
-    (row,) = recalled(plan)
+    row = recalled(plan)[0]
     assert (row.id, row.kind, row.section) == ("recall:ida", "document", "rag")
-    assert row.quoted_messages is not None and row.quoted_messages[0] == "ida"
+    assert row.quoted_messages == ("ida", "ida")
     assert "Trondheim" in json.dumps(plan.messages()) and "recalled: ida" in str(plan)
     others = [item for item in plan.included if item.reason != "recalled"]
     assert others and all(item.quoted_messages is None for item in others)
@@ -69,8 +70,19 @@ def test_documents_and_recalled_messages_are_planned_together(manager: Manager) 
     lists = {"words": [("guide", 3.0, "A guide to Norway.")], "meaning": [("guide", 0.9, "A guide to Norway.")]}
     for documents in (lists, [("guide", 3.0, "A guide to Norway.")]):
         plan = manager.plan(log, prompt_budget=SMALL, documents=documents, recall=True)
-        assert {item.id for item in plan.included if item.kind == "document"} == {"guide", "recall:ida"}
-        assert recalled(plan)[0].ranks["recall"] == 1
+        found = {item.id: item for item in plan.included if item.kind == "document"}
+        assert {"guide", "recall:ida"} <= set(found)
+        assert found["recall:ida"].ranks == {"recall": 1} and "recall" not in found["guide"].ranks
+
+
+def test_plans_with_recalled_messages_are_those_of_rust() -> None:
+    if tool() is None:
+        pytest.skip("plan-inspect is not built")
+    manager, log = Manager("gpt-4o"), talk()
+    recall = Recall(log)
+    plan = manager.plan(log, prompt_budget=SMALL, recall=recall)
+    assert recalled(plan)
+    same_as_rust(manager, log, plan, prompt_budget=SMALL, recall=recall)
 
 
 def test_figures_of_a_request_count_recalled_messages(manager: Manager) -> None:
@@ -100,8 +112,9 @@ def test_a_plan_keeps_the_messages_that_it_recalled(manager: Manager) -> None:
     assert any(change.document for change in plan.diff(later))
     again: cw.Plan = pickle.loads(pickle.dumps(plan))
     assert again == plan and again.json() == plan.json()
-    (row,) = recalled(again)
-    assert pickle.loads(pickle.dumps(row)) == row and row.quoted_messages == recalled(plan)[0].quoted_messages
+    rows = recalled(again)
+    assert rows and pickle.loads(pickle.dumps(rows)) == rows == recalled(plan)
+    assert all(row.quoted_messages is not None for row in rows)
 
 
 def test_searches_return_hits() -> None:
