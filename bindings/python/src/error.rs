@@ -1,6 +1,7 @@
 //! Errors of the crates as Python exceptions: one class per kind, with the original text.
 
 use context_window as core;
+use context_window_recall as recall;
 use context_window_store as store;
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
 
@@ -57,6 +58,7 @@ kinds! {
     StoreError(ContextWindowError) = store::ErrorKind::Store, "A store of sessions cannot be opened, read or written.";
     ConflictError(ContextWindowError) = store::ErrorKind::Conflict,
         "Another writer appended to the session, or deleted it: `session`, `expected` and `found` revision. Nothing was written.";
+    RecallError(ContextWindowError) = Kind::Recall, "The index file of a recall cannot be read or written.";
     NotLoadedError(ContextWindowError) = core::ErrorKind::NotLoaded, "The text of an archived message is not loaded from its store.";
 }
 
@@ -65,6 +67,7 @@ kinds! {
 enum Kind {
     Core(core::ErrorKind),
     Store(store::ErrorKind),
+    Recall,
     /// Raised only by an application's own summarizer. The module defines the class for it.
     Cancelled,
     Summariser,
@@ -94,6 +97,7 @@ pub(crate) enum Fault {
     Store(store::Error),
     Formats(context_window_formats::Error),
     Page(context_window_report::Error),
+    Recall(recall::Error),
 }
 
 impl From<core::Error> for Fault {
@@ -126,6 +130,12 @@ impl From<context_window_report::Error> for Fault {
     }
 }
 
+impl From<recall::Error> for Fault {
+    fn from(error: recall::Error) -> Self {
+        Self::Recall(error)
+    }
+}
+
 /// Converts an error to the exception to raise.
 pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
     match error.into() {
@@ -145,6 +155,7 @@ pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
             };
             exception(kind, error.to_string())
         }
+        Fault::Recall(error) => exception(Kind::Recall, error.to_string()),
         Fault::Page(error) => exception(core::ErrorKind::Template.into(), error.to_string()),
     }
 }

@@ -45,6 +45,9 @@ pub(crate) struct IncludedItem {
     /// The id of the chunk before, if a document continues its text, or None.
     #[serde(default)]
     continues: Option<String>,
+    /// The ids of the first and the last message that a recalled text quotes, or None.
+    #[serde(default)]
+    quoted_messages: Option<(String, String)>,
     /// The hash of the item's content.
     hash: String,
 }
@@ -123,6 +126,9 @@ impl IncludedItem {
             certainty: item.token_estimate.certainty.name().into(),
             ranks: ranks(item.ranks()),
             continues: item.continues().map(ToString::to_string),
+            quoted_messages: item
+                .quoted_messages()
+                .map(|[first, last]| (first.to_string(), last.to_string())),
             hash: item.hash(),
         }
     }

@@ -13,6 +13,7 @@ mod json;
 mod wire;
 mod log;
 mod document;
+mod recall;
 mod request;
 mod frame;
 mod item;
@@ -51,6 +52,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<manager::Manager>()?;
     module.add_class::<journal::Journal>()?;
     module.add_class::<store::Store>()?;
+    module.add_class::<recall::Recall>()?;
+    module.add_class::<recall::Hit>()?;
     module.add_function(wrap_pyfunction!(manager::count, module)?)?;
     module.add_function(wrap_pyfunction!(manager::models, module)?)?;
     module.add_function(wrap_pyfunction!(manager::presets, module)?)?;

@@ -102,6 +102,8 @@ impl Manager {
     /// - `previous`: the result of `Plan.anchor()`.
     /// - `account`, `end_user`: strings.
     /// - `excluded_messages`: True for a separate row for each excluded message.
+    /// - `recall`: a `Recall` of the conversation, or True for an index that is built for this plan only. The
+    ///   earlier messages that the question needs are added as documents.
     ///
     /// Raises `BudgetError` if the limits leave no tokens, `InputError` for an argument of the wrong type and
     /// for a score that is not a number, and `TypeError` for an unknown argument. Of two documents with one
@@ -114,7 +116,12 @@ impl Manager {
         conversation: &Conversation,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Plan> {
-        Plan::new(py, &self.planner, conversation.shared(), Asked::from_arguments(request)?)
+        Plan::new(
+            py,
+            &self.planner,
+            conversation.shared(),
+            Asked::from_arguments(request, conversation.shared())?,
+        )
     }
 
     /// Plans like `plan`, in a separate thread. Await the result.
@@ -140,7 +147,7 @@ impl Manager {
         refused: &Plan,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Plan> {
-        let asked = Asked::from_arguments(request)?;
+        let asked = Asked::from_arguments(request, conversation.shared())?;
         let refused = Arc::clone(refused.made());
         Plan::planned(py, &self.planner, conversation.shared(), asked, true, move |manager, request| {
             manager.plan_after_overflow(request, refused.core())
@@ -183,7 +190,7 @@ impl Manager {
         conversation: &Conversation,
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let asked = Asked::from_arguments(request)?;
+        let asked = Asked::from_arguments(request, conversation.shared())?;
         let planner = self.planner.clone();
         let budget =
             read(py, conversation.shared(), move |log| planner.core().retrieval_budget(&asked.request(log)))?;
@@ -199,7 +206,7 @@ impl Manager {
         conversation: &Conversation,
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let asked = Asked::from_arguments(request)?;
+        let asked = Asked::from_arguments(request, conversation.shared())?;
         let planner = self.planner.clone();
         let usage = read(py, conversation.shared(), move |log| planner.core().usage(&asked.measured(log)))?;
         json::python(py, &usage)
@@ -218,7 +225,7 @@ impl Manager {
         last: Option<&str>,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Option<CompactionJob>> {
-        let asked = Asked::from_arguments(request)?;
+        let asked = Asked::from_arguments(request, conversation.shared())?;
         let planner = self.planner.clone();
         let (first, last) = (first.map(core::ItemId::from), last.map(core::ItemId::from));
         let job = read(py, conversation.shared(), move |log| {
@@ -270,7 +277,7 @@ impl Manager {
         conversation: &Conversation,
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let asked = Asked::from_arguments(request)?;
+        let asked = Asked::from_arguments(request, conversation.shared())?;
         let planner = self.planner.clone();
         // One write lock for the check and the compaction, so that no other thread can change the log in
         // between.
@@ -290,7 +297,7 @@ impl Manager {
         redact: bool,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<String> {
-        let asked = Asked::from_arguments(request)?;
+        let asked = Asked::from_arguments(request, conversation.shared())?;
         let texts = if redact { SessionTexts::Redacted } else { SessionTexts::Kept };
         let planner = self.planner.clone();
         read(py, conversation.shared(), move |log| {

@@ -4,6 +4,7 @@ use crate::{
     error::input,
     explanation::{Change, Explanation},
     item::{ExcludedItem, IncludedItem, ItemMessage},
+    recall::Hit,
 };
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -19,6 +20,7 @@ pub(crate) fn _row<'py>(py: Python<'py>, kind: &str, json: &str) -> PyResult<Bou
         ExcludedItem::PICKLED => Bound::new(py, parsed::<ExcludedItem>(json)?)?.into_any(),
         ItemMessage::PICKLED => Bound::new(py, parsed::<ItemMessage>(json)?)?.into_any(),
         Explanation::PICKLED => Bound::new(py, parsed::<Explanation>(json)?)?.into_any(),
+        Hit::PICKLED => Bound::new(py, parsed::<Hit>(json)?)?.into_any(),
         Change::PICKLED => Bound::new(py, parsed::<Change>(json)?)?.into_any(),
         other => return Err(input(format!("pickle of a row: `{other}` is no kind of row"))),
     })

@@ -96,6 +96,7 @@ impl Plan {
         let (planner, shared) = (planner.clone(), Arc::clone(log));
         let is_long_request = asked.document_bytes() >= LONG;
         let plan = move |log: &core::Conversation| {
+            asked.find_recalled(log);
             // The lock is held for reading, so the log cannot change between the plan and the count of its
             // entries.
             let plan = plan(planner.core(), &asked.request(log))?;

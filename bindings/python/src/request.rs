@@ -4,6 +4,8 @@ use crate::{
     argument, document,
     error::{input, raised},
     json,
+    log::SharedLog,
+    recall::RequestRecall,
 };
 use context_window::{
     Conversation, PlanRequest, RequestLimits, RetrievedItems, Tool,
@@ -30,6 +32,7 @@ pub(crate) struct Asked {
     account: Option<String>,
     end_user: Option<String>,
     excluded_messages: bool,
+    recall: Option<RequestRecall>,
 }
 
 /// The account, the end user, and true if each excluded message gets a row of its own.
@@ -37,11 +40,11 @@ pub(crate) type Beside = (Option<String>, Option<String>, bool);
 
 /// The names of the keyword arguments.
 const NAMES: &str = "documents, tools, focus, state, prompt_budget, model_context_len, max_completion_tokens, \
-    max_input, safety_buffer, unknown_limit, previous, account, end_user, excluded_messages";
+    max_input, safety_buffer, unknown_limit, previous, account, end_user, excluded_messages, recall";
 
 impl Asked {
-    /// Parses the keyword arguments. Raises a `TypeError` for an unknown name.
-    pub(crate) fn from_arguments(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    /// Parses the keyword arguments of a request about `log`. Raises a `TypeError` for an unknown name.
+    pub(crate) fn from_arguments(arguments: Option<&Bound<'_, PyDict>>, log: &SharedLog) -> PyResult<Self> {
         let mut asked = Self::default();
         let mut limits = RequestLimits::new();
         for (name, value) in arguments.into_iter().flat_map(PyDictMethods::iter) {
@@ -89,6 +92,7 @@ impl Asked {
                 "account" => asked.account = Some(text()?),
                 "end_user" => asked.end_user = Some(text()?),
                 "excluded_messages" => asked.excluded_messages = value.extract()?,
+                "recall" => asked.recall = RequestRecall::from_argument(&value, log)?,
                 other => {
                     let detail =
                         format!("`{other}` is not an argument of a request; expected one of {NAMES}");
@@ -113,6 +117,8 @@ impl Asked {
             account,
             end_user,
             excluded_messages,
+            // The documents of the session have the recalled messages.
+            recall: None,
         }
     }
 
@@ -153,7 +159,22 @@ impl Asked {
         if let Some(end_user) = &self.end_user {
             request = request.with_end_user(end_user);
         }
-        if self.excluded_messages { request.with_excluded_messages() } else { request }
+        if self.excluded_messages {
+            request = request.with_excluded_messages();
+        }
+        match &self.recall {
+            Some(recall) => recall.for_request(request),
+            None => request,
+        }
+    }
+
+    /// Adds the recalled messages to the documents. Later questions about a plan then are about the same
+    /// ones, although the index has more messages by then, and the plan does not keep the index.
+    pub(crate) fn find_recalled(&mut self, log: &Conversation) {
+        if let Some(recall) = self.recall.take() {
+            let request = PlanRequest::new(log).with_retrieved(std::mem::take(&mut self.documents));
+            self.documents = recall.for_request(request).rag;
+        }
     }
 
     /// Sets another prompt budget in tokens.

@@ -65,6 +65,7 @@ CALLS = {
         "cw.replay_batch(batch, threads=2)",
         "",
     ),
+    "Recall": ("log = talk(1_100, 10_000)", "cw.Recall(log)", "assert len(log) == 1_100"),
     "evaluate": (
         "asked = {'messages': talk(1_500, 12).messages(), 'questions': [{'text': 'Why?', 'evidence': ['m9']}]}\n"
         "session = json.dumps(asked)",

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from context_window import Conversation, Document, Frame, Manager, Plan, Store, evaluate, plan_batch
+from context_window import (
+    Conversation,
+    Document,
+    Frame,
+    Hit,
+    Manager,
+    Plan,
+    Recall,
+    Store,
+    evaluate,
+    plan_batch,
+)
 
 
 def turn(manager: Manager, log: Conversation, question: str) -> Plan:
@@ -15,6 +26,17 @@ def turn(manager: Manager, log: Conversation, question: str) -> Plan:
     committed = log.push_reply(plan, reply, {"prompt_tokens": 3, "completion_tokens": 4})
     print(committed.id, plan.messages("anthropic"), plan.explain("a").enters_at)
     return plan
+
+
+def recalled(manager: Manager, log: Conversation) -> list[str]:
+    recall = Recall(log, "talk.recall", max_hits=20, dates={"m0": 1_700_000_000})
+    built = recall.opened is not None and recall.opened["reason"] == "missing"
+    plan = manager.plan(log, recall=recall if built else True)
+    recall.save()
+    hits: list[Hit] = recall.search("refund")
+    dates: list[int] = [hit.date for hit in hits if hit.date is not None]
+    first: list[str] = [item.quoted_messages[0] for item in plan.included if item.quoted_messages is not None]
+    return [*first, str(recall.forget(["m0"]) + recall.update()), *map(str, dates)]
 
 
 def measured(sessions: list[str]) -> list[str]:

@@ -29,6 +29,9 @@ pub struct Args {
     /// The session to continue or start; "chat" by default, and a new one with --ask
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
+    /// Leave out earlier turns that the question needs after they left the window
+    #[arg(long)]
+    pub no_recall: bool,
     /// Options of context-window that replace the defaults (docs/reference/options.md)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -4,6 +4,7 @@
 pub mod args;
 pub mod documents;
 pub mod private;
+pub mod fingerprint;
 pub mod chunks;
 pub mod index;
 pub mod answerer;

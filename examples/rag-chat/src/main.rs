@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use rag_chat::{args::Args, chat::Chat, event::Tasks, models, once, private, screen};
+use rag_chat::{
+    args::Args, chat::Chat, event::Tasks, fingerprint::fingerprint, models, once, private, screen,
+};
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,9 +59,6 @@ fn data_of(folder: &Path) -> Result<PathBuf> {
     let base = dirs::data_local_dir()
         .context("HOME is not set; expected --data with a folder for index and conversations")?;
     let name = folder.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
-    // FNV-1a gives the same number for the same path, on every machine and in every version.
-    let bytes = folder.as_os_str().as_encoded_bytes().iter();
-    let number = bytes
-        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    let number = fingerprint(folder.as_os_str().as_encoded_bytes());
     Ok(base.join("rag-chat").join(format!("{name}-{number:016x}")))
 }

@@ -18,7 +18,7 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Restricts a file to its owner.
-fn restrict_file(path: &Path) -> io::Result<()> {
+pub fn restrict_file(path: &Path) -> io::Result<()> {
     restrict(path, 0o600)
 }
 

@@ -34,7 +34,7 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     let asked = words(question);
     let mut passages: Vec<(usize, usize, &RagItem, &str)> = Vec::new();
     for (rank, document) in documents.iter().enumerate() {
-        for passage in parts(document.text()) {
+        for passage in parts(document) {
             // A table row is less informative than a sentence with the same words.
             let common: usize = words(passage).intersection(&asked).map(weight).sum();
             let common = if passage.starts_with('|') { common.div_ceil(2) } else { common };
@@ -67,8 +67,15 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     doubt + &passages.iter().map(quote).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Returns the paragraphs, list items and table rows of a document, without code and headings.
-fn parts(text: &str) -> impl Iterator<Item = &str> {
+/// Returns the paragraphs, list items and table rows of a document, without code and headings. Of earlier
+/// turns of the conversation, returns the statements of the user.
+fn parts(document: &RagItem) -> Vec<&str> {
+    let text = document.text();
+    if document.messages.is_some() {
+        // Replies are quotes, which would be quoted again and again.
+        let lines = text.lines().filter_map(|line| line.strip_prefix("user: "));
+        return lines.filter(|line| !line.ends_with('?')).collect();
+    }
     let text = text.strip_prefix('[').and_then(|rest| rest.split_once("]\n")).map_or(text, |(_, text)| text);
     // Every second part is code between delimiters.
     let paragraphs = text.split("```").step_by(2).flat_map(|text| text.split("\n\n"));
@@ -77,6 +84,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     parts
         .map(str::trim)
         .filter(|part| !part.starts_with(['#', '[']) && !part.contains('│') && !part.starts_with("| --"))
+        .collect()
 }
 
 /// Returns the words for comparison: in lower case, without common ones, a plural as its singular.

@@ -273,6 +273,7 @@ impl Chat {
         self.documents = RetrievedItems::default();
         self.sent.clear();
         self.remarks.clear();
+        self.open_recall().into_iter().for_each(|said| self.say(said));
         self.resume_model();
         Ok(self.saved.welcome(&self.log))
     }

@@ -4,6 +4,7 @@
 mod commands;
 mod compacting;
 mod items;
+mod recalled;
 mod remembered;
 mod saved;
 mod turn;
@@ -24,6 +25,7 @@ use context_window::{
     RetrievedItems,
 };
 use context_window_ratatui::{RowExplanation, TranscriptRemark, WhatIf};
+use recalled::Recalled;
 use remembered::Remembered;
 use saved::Saved;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,6 +50,7 @@ pub struct Chat {
     tasks: Tasks,
     index: Arc<Mutex<Index>>,
     saved: Saved,
+    recalled: Recalled,
     /// The requested models of sessions; `None` if one question starts a new session.
     remembered: Option<Remembered>,
     /// The model requested by name; `None` if the environment chose.
@@ -55,7 +58,7 @@ pub struct Chat {
     pub choice: Choice,
     manager: ContextWindowManager,
     pub log: Conversation,
-    /// The documents of the newest question.
+    /// The documents of the newest question, and the earlier turns that it needs.
     pub documents: RetrievedItems,
     /// Documents that `/drop` excludes.
     left_out: WhatIf,
@@ -96,6 +99,7 @@ impl Chat {
             tasks,
             index,
             saved,
+            recalled: Recalled::new(data),
             remembered,
             named: None,
             choice,
@@ -122,6 +126,7 @@ impl Chat {
         let (folder, says) = (chat.args.folder.display(), &chat.choice.says);
         let earlier = chat.saved.welcome(&chat.log);
         chat.say(format!("{folder}: ask about its documents. {says}. /help lists the commands. {earlier}"));
+        chat.open_recall().into_iter().for_each(|said| chat.say(said));
         chat.look_up(None);
         Ok(chat)
     }

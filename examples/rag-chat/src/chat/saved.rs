@@ -89,8 +89,14 @@ impl Chat {
             Err(error) => said = Some(format!("Not saved: {error}. The next message tries again.")),
         }
         said.into_iter().for_each(|said| self.fail(said));
-        if is_another && let Some(name) = self.named.clone() {
-            self.remember_model(&name);
+        if is_another {
+            // The index of the old session is the other chat's. A new session has none yet, which is nothing
+            // to remark on.
+            drop(self.open_recall());
+            if let Some(name) = self.named.clone() {
+                self.remember_model(&name);
+            }
         }
+        self.save_recall();
     }
 }

@@ -138,8 +138,11 @@ impl Chat {
     pub(super) fn found(&mut self, found: Result<RetrievedItems, String>) {
         self.turn = Turn::Idle;
         match found {
-            Ok(documents) => self.documents = documents,
-            Err(error) => self.fail(format!("No documents were found: {error}")),
+            Ok(documents) => self.documents = self.with_recalled(documents),
+            Err(error) => {
+                self.documents = self.with_recalled(RetrievedItems::default());
+                self.fail(format!("No documents were found: {error}"));
+            }
         }
         match self.manager.build_plan(&self.request()) {
             Ok(plan) => self.send(plan, 0, false),

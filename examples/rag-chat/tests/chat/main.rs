@@ -5,6 +5,7 @@ mod index;
 mod markdown;
 mod models;
 mod pieces;
+mod recall;
 mod remote;
 mod screen;
 mod server;
