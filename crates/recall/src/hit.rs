@@ -91,8 +91,9 @@ impl Hit {
         })
     }
 
-    /// Returns the hit as documents for a request, without scores: one for each message, in their order.
-    pub(crate) fn into_documents(self) -> impl Iterator<Item = RagItem> {
+    /// Returns the hit as documents for a request, without scores: one for each message, in their order, with
+    /// its position.
+    pub(crate) fn into_documents(self) -> impl Iterator<Item = (usize, RagItem)> {
         let Self { id, ids, text, parts, .. } = self;
         let mut first = Some(id);
         parts.into_iter().zip(ids).map(move |(part, message)| {
@@ -101,7 +102,7 @@ impl Hit {
                 .with_origin("conversation")
                 .with_span(part.span)
                 .with_messages(part.position..part.position + 1);
-            part.date.map_or(item.clone(), |date| item.with_date(date))
+            (part.position, part.date.map_or(item.clone(), |date| item.with_date(date)))
         })
     }
 }

@@ -3,7 +3,7 @@
 //! - Input: the live question and the one before it.
 //! - Output: words with weights.
 //! - Rules: a word that only the live question has does not count. A word is rare if at most an eighth of the
-//!   passages have it. If fewer than two words of the live question are rare, it may refer to the one before
+//!   passages have it, or four. If fewer than two words of the live question are rare, it may refer to the one before
 //!   it ("and the second one?"), whose words then count half. Of a long question, the 64 rarest words count.
 
 use crate::{
@@ -22,6 +22,10 @@ const BEFORE: u32 = 1;
 /// The number of passages that a rare word may have in any conversation. In a short one, most words have more
 /// than an eighth of them.
 const FEW: usize = 4;
+
+/// The number of passages up to which any word of a question is distinctive: with few passages, half of them
+/// say nothing about a word.
+const SMALL: usize = 32;
 
 /// The maximum number of words, and the maximum weight of a word that is repeated.
 const MOST_WORDS: usize = 64;
@@ -92,8 +96,9 @@ impl<'a> Query<'a> {
         words.truncate(MOST_WORDS);
         let mass = words.iter().map(|word| u64::from(word.weight) * word.rarity).sum();
         // A word of most passages tells none of them apart.
+        let passages = index.passages.len();
         let has_distinctive_word =
-            words.iter().any(|word| 2 * word.passages as usize <= index.passages.len().max(2));
+            passages <= SMALL || words.iter().any(|word| 2 * word.passages as usize <= passages);
         Self { words, mass, has_distinctive_word }
     }
 }

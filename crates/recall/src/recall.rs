@@ -13,7 +13,7 @@ use crate::{
     index::RecallIndex,
     options::{MessageRanking, RecallOptions},
     query::{Query, live_question, unanswered_question},
-    search::{Cuts, Found, search, statistics},
+    search::{Cuts, Found, message_scores, search, statistics},
 };
 use context_window::{Conversation, ItemId, PlanRequest, RagItem};
 use std::{cmp::Reverse, collections::BTreeMap, path::Path};
@@ -43,10 +43,21 @@ pub struct Recall {
     file: Option<IndexFile>,
 }
 
-/// Returns the documents of hits, best first. Their scores are their ranks from the end, so that the messages
-/// of one hit stay together.
-fn documents(hits: Vec<Hit>) -> Vec<RagItem> {
-    let mut documents: Vec<RagItem> = hits.into_iter().flat_map(Hit::into_documents).collect();
+/// Returns the documents of hits, best first: one for each message. `scores` has the scores of messages by
+/// their own words.
+fn documents(hits: Vec<Hit>, scores: &BTreeMap<usize, u64>) -> Vec<RagItem> {
+    let mut documents: Vec<RagItem> = Vec::new();
+    for hit in hits {
+        let mut messages: Vec<(usize, RagItem)> = hit.into_documents().collect();
+        // The answer comes before the talk around it, which may not fit.
+        let best = messages.iter().map(|(position, _)| scores.get(position)).max().flatten();
+        let at = messages.iter().position(|(position, _)| scores.get(position) == best).unwrap_or_default();
+        if let Some(upto) = messages.get_mut(..=at) {
+            upto.rotate_right(1);
+        }
+        documents.extend(messages.into_iter().map(|(_, document)| document));
+    }
+    // Their scores are their ranks from the end, so that the messages of one hit stay together.
     for (score, document) in (1u32..).zip(documents.iter_mut().rev()) {
         document.score = f64::from(score);
     }
@@ -152,8 +163,13 @@ impl Recall {
         if !rankings.is_empty() {
             found = self.fuse(log, &found, rankings, &cuts);
         }
+        let mut bm25 = statistics(&self.index);
+        let found_messages = found.iter().take(self.options.max_hits);
+        let scores =
+            found_messages.flat_map(|found| message_scores(&self.index, log, &query, &mut bm25, found));
+        let scores: BTreeMap<usize, u64> = scores.collect();
         let hits = self.hits(log, &found);
-        if hits.is_empty() { request } else { request.with_recall(documents(hits)) }
+        if hits.is_empty() { request } else { request.with_recall(documents(hits, &scores)) }
     }
 
     /// Searches the indexed messages for a text, for a tool of the model or a view. Best hits come first. The

@@ -209,21 +209,54 @@ fn partial_score(
     passage: usize,
     end: u32,
 ) -> u32 {
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut length = 0;
-    each_text(index, log, &index.passages[passage], end, |_, text, _| {
+    let mut counts = WordCounts::default();
+    each_text(index, log, &index.passages[passage], end, |_, text, _| counts.add(query, text));
+    counts.score(query, bm25) as u32
+}
+
+/// Returns the score of each message of a passage by its own words, with its position.
+pub(crate) fn message_scores(
+    index: &RecallIndex,
+    log: &Conversation,
+    query: &Query<'_>,
+    bm25: &mut Bm25,
+    found: &Found,
+) -> Vec<(usize, u64)> {
+    let mut scores = Vec::new();
+    each_text(index, log, &index.passages[found.passage], found.end, |position, text, _| {
+        let mut counts = WordCounts::default();
+        counts.add(query, text);
+        scores.push((position, counts.score(query, bm25)));
+    });
+    scores
+}
+
+/// The number of times that a text has each word of a query.
+#[derive(Default)]
+struct WordCounts<'q> {
+    counts: BTreeMap<&'q str, u32>,
+    length: u32,
+}
+
+impl<'q> WordCounts<'q> {
+    fn add(&mut self, query: &Query<'q>, text: &str) {
         each_word(text, |word, _| {
-            length += 1;
+            self.length += 1;
             if let Some(word) = query.words.iter().find(|known| known.letters == word) {
-                *counts.entry(word.letters).or_default() += 1;
+                *self.counts.entry(word.letters).or_default() += 1;
             }
         });
-    });
-    let score = |word: &crate::query::QueryWord<'_>| {
-        let count = counts.get(word.letters)?;
-        Some(u64::from(word.weight) * bm25.score(word.rarity, *count, length))
-    };
-    query.words.iter().filter_map(score).sum::<u64>() as u32
+    }
+
+    fn score(&self, query: &Query<'q>, bm25: &mut Bm25) -> u64 {
+        let mut sum = 0;
+        for word in &query.words {
+            if let Some(count) = self.counts.get(word.letters) {
+                sum += u64::from(word.weight) * bm25.score(word.rarity, *count, self.length);
+            }
+        }
+        sum
+    }
 }
 
 /// Calls `each` with the position of each message of a passage before `end`, its text in the passage, and
