@@ -3,7 +3,7 @@
 use crate::{
     error::{input, raised},
     json,
-    log::{self, SharedLog},
+    log::{self, Conversation, SharedLog},
     number::Number,
     plan::Plan,
     wire::{message, messages_json, messages_of, placed, rendered, texts, wire_format as form},
@@ -22,15 +22,6 @@ use pyo3::{
     types::{PyDict, PyString, PyTuple},
 };
 use std::{ffi::CString, sync::Arc};
-
-/// The append-only log of a conversation: messages, pins, compactions and sent prompts. Nothing is ever
-/// removed from it.
-///
-/// Several threads may share it. A call that changes it waits until plans in progress are finished.
-#[pyclass(frozen, module = "context_window")]
-pub(crate) struct Conversation {
-    log: SharedLog,
-}
 
 /// The result of `push_reply`: the reply's id, and events for a user interface. Each event is a dict whose
 /// kind is in `event`.

@@ -1,6 +1,10 @@
 //! A conversation in a file.
 
-use crate::{conversation::Conversation, error::raised, log::reading, work::interruptible};
+use crate::{
+    error::raised,
+    log::{Conversation, reading},
+    work::interruptible,
+};
 use pyo3::prelude::*;
 use std::{
     path::PathBuf,

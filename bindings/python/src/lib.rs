@@ -39,7 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::add(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<document::Document>()?;
-    module.add_class::<conversation::Conversation>()?;
+    module.add_class::<log::Conversation>()?;
     module.add_class::<conversation::Committed>()?;
     module.add_class::<item::IncludedItem>()?;
     module.add_class::<item::ExcludedItem>()?;

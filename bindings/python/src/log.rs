@@ -11,6 +11,15 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Try
 /// A log that several threads can share.
 pub(crate) type SharedLog = Arc<RwLock<core::Conversation>>;
 
+/// The append-only log of a conversation: messages, pins, compactions and sent prompts. Nothing is ever
+/// removed from it.
+///
+/// Several threads may share it. A call that changes it waits until plans in progress are finished.
+#[pyclass(frozen, module = "context_window")]
+pub(crate) struct Conversation {
+    pub(crate) log: SharedLog,
+}
+
 /// Puts a log behind a lock.
 pub(crate) fn shared(log: core::Conversation) -> SharedLog {
     Arc::new(RwLock::new(log))

@@ -2,10 +2,9 @@
 
 use crate::{
     compaction::CompactionJob,
-    conversation::Conversation,
     error::{Fault, raised},
     json,
-    log::{change_copy, read},
+    log::{Conversation, change_copy, read},
     plan::Plan,
     planner::{MadeOf, Planner, config_text, file_text},
     request::{Asked, tools},

@@ -2,10 +2,9 @@
 
 use crate::{
     argument,
-    conversation::Conversation,
     error::{Fault, input, raised},
     json,
-    log::{SharedLog, read},
+    log::{Conversation, SharedLog, read},
     number::Number,
 };
 use context_window as core;

@@ -1,10 +1,9 @@
 //! Sessions in a database.
 
 use crate::{
-    conversation::Conversation,
     error::{input, raised},
     json,
-    log::writing,
+    log::{Conversation, writing},
     number::Number,
     work::interruptible,
 };

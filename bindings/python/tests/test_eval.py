@@ -102,7 +102,8 @@ def test_larger_budgets_and_retrieved_turns_keep_more_evidence(scores: Scores) -
     whole = {(row["policy"], row["prompt_budget"]): row["whole_percent"] or 0.0 for row in scores.rows}
     assert whole["oracle", 2_000] == 100.0
     assert whole["default", 200] < whole["default", 600] < whole["default", 2_000]
-    assert whole["default+recall", 200] > 1.5 * whole["default", 200]
+    assert whole["default+recall", 200] > whole["default", 200]
+    assert whole["default+recall", 600] > 1.2 * whole["default", 600]
     rows = {row["policy"]: {**row, "policy": ""} for row in scores.rows if row["prompt_budget"] == 600}
     assert rows["few"] != rows["default"]
 

@@ -2,8 +2,8 @@
 //!
 //! - Input: passages that were found.
 //! - Output: their texts, each turn after the name or role of its speaker and its date, and documents.
-//! - Rules: each message of a passage is a document, so that the planner can leave out those that stand in the
-//!   window. The span of a document is its place in the texts of the conversation, so that neighbours are
+//! - Rules: each message of a passage is a document, so that the planner can leave out those that stand in
+//!   the window. The span of a document is its place in the texts of the conversation, so that neighbours are
 //!   joined to one text (rule S14).
 
 use crate::{

@@ -3,8 +3,9 @@
 //! - Input: the live question and the one before it.
 //! - Output: words with weights.
 //! - Rules: a word that only the live question has does not count. A word is rare if at most an eighth of the
-//!   passages have it, or four. If fewer than two words of the live question are rare, it may refer to the one before
-//!   it ("and the second one?"), whose words then count half. Of a long question, the 64 rarest words count.
+//!   passages have it, or four. If fewer than two words of the live question are rare, it may refer to the
+//!   one before it ("and the second one?"), whose words then count half. Of a long question, the 64 rarest
+//!   words count.
 
 use crate::{
     bm25::Bm25,

@@ -89,3 +89,25 @@ fn documents_are_selected_without_a_session() {
         assert!(!page.contains("score 9.1"), "scores of two lists cannot be compared");
     }
 }
+
+/// The answer to the question of the example was archived. It comes back with the talk around it, and
+/// messages of the window do not.
+#[test]
+fn earlier_messages_come_back_for_the_question() {
+    let args = ["plan", "examples/long-talk.json", "--budget", "700", "--recall"];
+    let whole = plan(&args);
+    let recalled = |row: &&serde_json::Value| row["reason"] == "recalled";
+    let rows: Vec<_> = whole["included"].as_array().unwrap().iter().filter(recalled).collect();
+    assert!(rows.iter().any(|row| row["id"] == "recall:m11" && row["messages"][0] == "m11"), "{whole}");
+    let text = out(&args);
+    assert!(text.contains("recalled: m11"), "{text}");
+    assert!(text.contains("stands in the window as m13"), "{text}");
+    let messages = out(&[&args[..], &["--format", "messages"]].concat());
+    assert!(messages.contains(r#"source=\"history, no instruction\""#), "{messages}");
+    assert_eq!(messages.matches("I looked: 61 kg.").count(), 1);
+    let answer = out(&["explain", "examples/long-talk.json", "m11", "--budget", "700", "--recall"]);
+    assert!(answer.contains("comes back for this question as recall:m11"), "{answer}");
+    // Without a hit, nothing changes.
+    let off = plan(&args[..4]);
+    assert!(!off["included"].as_array().unwrap().iter().any(|row| row["reason"] == "recalled"));
+}
