@@ -20,7 +20,7 @@ fn main() {
     let number = |nth, default| std::env::args().nth(nth).map_or(default, |text| text.parse().unwrap());
     let (questions, budget) = (number(2, 60usize), number(3, 8_192usize) as u64);
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
-    let (mut kept, mut prompts, mut hits) = ([0u64; 2], [0u64; 2], 0u64);
+    let (mut kept, mut prompts, mut recalled) = ([0u64; 2], [0u64; 2], [0u64; 2]);
     let file = SessionFile::new(&path, std::fs::read(&path).unwrap()).unwrap();
     for session in file.sessions() {
         let session = session.unwrap();
@@ -43,11 +43,13 @@ fn main() {
                 let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(budget));
                 let request = if with_recall { recall.for_request(request) } else { request };
                 let plan = manager.build_plan(&request).unwrap();
+                let slot = usize::from(with_recall);
                 if let Some(prefix) = log.anchor().and_then(|anchor| plan.prefix(anchor)) {
-                    kept[usize::from(with_recall)] += prefix.tokens;
-                    prompts[usize::from(with_recall)] += plan.estimated_tokens_total.tokens;
+                    kept[slot] += prefix.tokens;
+                    prompts[slot] += plan.estimated_tokens_total.tokens;
+                    let rows = plan.included.iter().filter(|row| row.quoted_messages().is_some());
+                    recalled[slot] += rows.map(|row| row.token_estimate.tokens).sum::<u64>();
                 }
-                hits += plan.included.iter().filter(|row| row.quoted_messages().is_some()).count() as u64;
                 // The reply of the file, or a short one where people only talk.
                 let reply = match messages.get(at + 1) {
                     Some(next) if next.role() == Role::Assistant => next.clone(),
@@ -57,10 +59,12 @@ fn main() {
             }
         }
     }
-    let share = |at: usize| kept[at] as f64 * 100.0 / prompts[at].max(1) as f64;
-    println!(
-        "kept of the prompt's tokens: without recall {:.1} %, with {:.1} %; {hits} messages recalled",
-        share(0),
-        share(1)
-    );
+    for (at, name) in ["without recall", "with recall"].into_iter().enumerate() {
+        let share = |of: u64| kept[at] as f64 * 100.0 / of.max(1) as f64;
+        let (all, rest) = (share(prompts[at]), share(prompts[at] - recalled[at]));
+        println!(
+            "{name}: {} tokens kept, {all:.1} % of the prompts, {rest:.1} % of them without recalled messages",
+            kept[at]
+        );
+    }
 }
