@@ -1,5 +1,5 @@
 //! Selection of documents by several lists and by the texts that contain each other, and their order (rules
-//! S8, S9, S14, O1).
+//! S8, S9, S14, S15, O1).
 
 use crate::support::recount;
 use context_window::{
@@ -336,4 +336,32 @@ fn rest_of_a_joined_text_is_counted_exactly() {
     assert_eq!(plan.included.iter().filter(|row| row.continues().is_some()).count(), 2);
     assert!(plan.overhead.iter().any(|line| line.tokens < 0), "{:?}", plan.overhead);
     assert_eq!(plan.estimated_tokens_total.tokens, recount::messages(&plan, &counter));
+}
+
+/// A result that was cleared stands in the window without its text, so it may come back; a short one keeps
+/// its text (rules S7, S15).
+#[test]
+fn cleared_result_comes_back() {
+    let config = Config::from_toml("[conversation]\ntool_results = \"clear\"\n", "test").unwrap();
+    let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap();
+    let call = |id: &str| Message::assistant("").with_tool_calls([ToolCall::new(id, "read", "{}")]);
+    let long = "The spare key hangs behind the kitchen door. ".repeat(40);
+    let log = Conversation::from([
+        Message::user("Where is the key?"),
+        call("a"),
+        Message::tool("a", &*long),
+        call("b"),
+        Message::tool("b", "Yes."),
+        Message::assistant("Behind the door."),
+        Message::user("Behind which door is the key?"),
+    ]);
+    let anchor = serde_json::json!({"window_start": "m0", "live": "m0", "cleared_before": "m5"});
+    let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
+    let quote = |id: &str, text: &str, at: usize| RagItem::new(id, 1.0, text).with_messages(at..at + 1);
+    let hits = [quote("long", &format!("read: {long}"), 2), quote("short", "read: Yes.", 4)];
+    let request = PlanRequest::new(&log).with_recall(hits);
+    let cleared = manager.build_plan(&request.clone().with_previous(anchor)).unwrap();
+    assert_eq!(reasons(&cleared), ["long: in", "short: stands in the window as m4"]);
+    let whole = manager.build_plan(&request).unwrap();
+    assert_eq!(reasons(&whole), ["long: stands in the window as m2", "short: stands in the window as m4"]);
 }

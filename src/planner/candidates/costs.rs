@@ -11,7 +11,7 @@ use crate::{
     config::{ListOptions, RagOptions},
     error::Error,
     item::ItemId,
-    message::{Message, Role},
+    message::Message,
     plan::reason::ExcludedReason,
     planner::{eligibility::Eligibility, rendering::ToolResultRendering, repair},
     provider::weight::Weight,
@@ -241,10 +241,9 @@ impl<'a> Costs<'a> {
         let messages = candidates.document(rank).messages.clone()?;
         let known = candidates.log.turns().messages();
         let is_sent = |position: u32| {
-            // A cleared result stands there without its text.
-            let is_cleared =
-                position < self.rendering.cleared_before && candidates.role_of(position) == Role::Tool;
-            !is_cleared && candidates.candidate_of(position).is_some_and(&has)
+            // A cleared or clipped result stands there without its text.
+            let is_whole = !candidates.is_shortened(position, &self.rendering);
+            is_whole && candidates.candidate_of(position).is_some_and(&has)
         };
         let stands = messages.end <= known && !messages.is_empty() && messages.clone().all(is_sent);
         stands.then(|| candidates.log.message_id(messages.start))

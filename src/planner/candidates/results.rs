@@ -36,6 +36,12 @@ impl Candidates<'_> {
         left.map_or(kept, |left| ToolResultRendering { cuts: false, ..left })
     }
 
+    /// Checks if a rendering sends a tool result as a stub, or without its middle.
+    pub(super) fn is_shortened(&self, position: u32, rendering: &ToolResultRendering) -> bool {
+        rendering.clipped.contains_key(&position)
+            || position < rendering.cleared_before && stub(self, position).is_some()
+    }
+
     /// Returns a message as it is sent in a rendering.
     pub(crate) fn rendered<'m>(&'m self, position: u32, rendering: &ToolResultRendering) -> Cow<'m, Message> {
         if let Some(clipped) = rendering.clipped.get(&position) {

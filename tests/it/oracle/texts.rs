@@ -173,13 +173,10 @@ impl Oracle<'_> {
             return false;
         };
         (first..first + count).all(|at| {
-            let is_cleared =
-                at < self.cleared && self.s.lines.get(at).is_some_and(|line| line.role == Role::Tool);
-            let unit = |head: usize| Unit::Message(head);
             at < self.s.lines.len()
-                && !is_cleared
+                && self.text_sent(at) == self.texts[at]
                 && !self.leading(at)
-                && self.kept.contains_key(&unit(if self.is_head(at) {
+                && self.kept.contains_key(&Unit::Message(if self.is_head(at) {
                     at
                 } else {
                     self.owner[at].unwrap_or(at)
