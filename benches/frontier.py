@@ -4,7 +4,7 @@
     benches/frontier.py MARKS.csv SHARES.csv > docs/pictures/frontier.svg
 
 MARKS.csv has policies named `mark-N` for the low mark N, with the prefix kept and the budget used. SHARES.csv has
-policies named `share-N+bm25` for the documents' share N, over two sets of sessions. The first picture shows the budget
+policies named `share-N+recall` for the documents' share N, over two sets of sessions. The first picture shows the budget
 used over the prefix kept, the second the evidence of one set over that of the other. The defaults are circles with a
 ring.
 
@@ -14,7 +14,7 @@ sets `sections.rag.share`, and the other sections share the rest. The commands:
     plan-inspect eval long_longmemeval.jsonl.gz --first 8 --every 1 --budget 2048,4096,8192 --baseline none \
         --policy mark-300.toml,...,mark-1000.toml --format csv --output MARKS.csv
     plan-inspect eval long_longmemeval.jsonl.gz long_qmsum.jsonl.gz --every 0 --budget 2048,4096 --baseline none \
-        --policy share-150.toml+bm25,...,share-800.toml+bm25 --format csv --output SHARES.csv
+        --policy share-150.toml+recall,...,share-800.toml+recall --format csv --output SHARES.csv
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import sys
 from html import escape
 from itertools import cycle
 
-DEFAULTS = {"mark-600", "share-300+bm25"}
+DEFAULTS = {"mark-600", "share-300+recall"}
 WIDTH, HEIGHT, MARGIN = 420, 320, 52
 COLOURS = ("#0b6bcb", "#b2480a", "#12803f", "#8250df")
 
