@@ -26,7 +26,7 @@ const FEW: usize = 4;
 
 /// The number of passages up to which any word of a question is distinctive: with few passages, half of them
 /// say nothing about a word.
-const SMALL: usize = 32;
+const SMALL: usize = 16;
 
 /// The maximum number of words, and the maximum weight of a word that is repeated.
 const MOST_WORDS: usize = 64;
