@@ -156,7 +156,9 @@ def test_forgotten_messages_do_not_come_back(manager: Manager, tmp_path: Path) -
     assert b"trondheim" in path.read_bytes().lower()
     assert recall.forget(["ida", "nobody"]) == 1
     assert recall.search("Trondheim") == []
-    assert not recalled(manager.plan(log, prompt_budget=SMALL, recall=recall))
+    plan = manager.plan(log, prompt_budget=SMALL, recall=recall)
+    assert "recall:ida" not in [row.id for row in recalled(plan)]
+    assert "Trondheim" not in json.dumps(plan.messages("openai"))
     recall.save()
     assert b"trondheim" not in path.read_bytes().lower()
     again = Recall(log, path)
