@@ -14,6 +14,7 @@
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits,
 };
+use context_window_benches::RandomTexts;
 use std::time::Instant;
 
 const OPTIONS: [(&str, &str); 5] = [
@@ -27,38 +28,10 @@ const OPTIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Pseudo-random texts, the same in each run.
-struct Texts {
-    seed: u64,
-    words: Vec<String>,
-}
-
-impl Texts {
-    fn new() -> Self {
-        let mut texts = Self { seed: 7, words: Vec::new() };
-        for _ in 0..5_000 {
-            let length = 3 + texts.next() % 7;
-            let word = (0..length).map(|_| char::from(b'a' + (texts.next() % 26) as u8)).collect();
-            texts.words.push(word);
-        }
-        texts
-    }
-
-    fn next(&mut self) -> usize {
-        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.seed >> 33) as usize
-    }
-
-    fn text(&mut self, words: usize) -> String {
-        let text: Vec<usize> = (0..words).map(|_| self.next() % self.words.len()).collect();
-        text.into_iter().map(|at| self.words[at].as_str()).collect::<Vec<_>>().join(" ")
-    }
-}
-
 fn main() {
     let number = |nth, default| std::env::args().nth(nth).map_or(default, |text| text.parse().unwrap());
     let (count, sources) = (number(1, 20_000), number(2, 2_000));
-    let mut texts = Texts::new();
+    let mut texts = RandomTexts::new(5_000, 3..10);
     let documents: Vec<RagItem> = (0..count)
         .map(|at| {
             let item = RagItem::new(format!("d{at}"), 1.0 / (at as f64 + 1.0), texts.text(150));

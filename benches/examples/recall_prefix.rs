@@ -63,7 +63,7 @@ fn main() {
         let share = |of: u64| kept[at] as f64 * 100.0 / of.max(1) as f64;
         let (all, rest) = (share(prompts[at]), share(prompts[at] - recalled[at]));
         println!(
-            "{name}: {} tokens kept, {all:.1} % of the prompts, {rest:.1} % of them without recalled messages",
+            "{name}: {} tokens kept, {all:.1} % of the prompts; without recalled messages {rest:.1} %",
             kept[at]
         );
     }
