@@ -20,7 +20,7 @@ use std::ops::Range;
 #[non_exhaustive]
 pub struct Hit {
     /// The id of its first document: `recall:` and the id of its first message, with a number for the later
-    /// parts of a long message.
+    /// parts of a long message, as in `recall:m4#2`.
     pub id: ItemId,
     /// The positions of its messages, counted from the first message of the conversation.
     pub messages: Range<usize>,
@@ -45,6 +45,8 @@ struct Part {
     /// Its place in the texts of the conversation.
     span: Range<u64>,
     date: Option<i64>,
+    /// Its score by its own words.
+    score: u64,
 }
 
 impl Hit {
@@ -54,6 +56,7 @@ impl Hit {
         log: &Conversation,
         options: &RecallOptions,
         found: Found,
+        mut score: impl FnMut(&str) -> u64,
     ) -> Option<Self> {
         let passage = &index.passages[found.passage];
         let (mut text, mut offset, mut ids, mut parts) =
@@ -74,7 +77,8 @@ impl Hit {
                 text.push('\n');
             }
             offset += part.len() as u64 + u64::from(ends);
-            parts.push(Part { position, text: from..text.len(), span: start..offset, date });
+            let score = score(part);
+            parts.push(Part { position, text: from..text.len(), span: start..offset, date, score });
             ids.push(id);
         });
         if !is_loaded || ids.is_empty() {
@@ -91,19 +95,25 @@ impl Hit {
         })
     }
 
-    /// Returns the hit as documents for a request, without scores: one for each message, in their order, with
-    /// its position.
-    pub(crate) fn into_documents(self) -> impl Iterator<Item = (usize, RagItem)> {
+    /// Returns the hit as documents for a request, without scores: one for each message. The one with the
+    /// best score by its own words comes first, because the talk around it may not fit; the others are in
+    /// order.
+    pub(crate) fn into_documents(self) -> Vec<RagItem> {
         let Self { id, ids, text, parts, .. } = self;
-        let mut first = Some(id);
-        parts.into_iter().zip(ids).map(move |(part, message)| {
-            let id = first.take().unwrap_or_else(|| format!("recall:{message}").into());
-            let item = RagItem::new(id, 0.0, &text[part.text])
+        let ids = std::iter::once(id).chain(ids[1..].iter().map(|id| format!("recall:{id}").into()));
+        let document = |(part, id): (&Part, ItemId)| {
+            let item = RagItem::new(id, 0.0, &text[part.text.clone()])
                 .with_origin("conversation")
-                .with_span(part.span)
+                .with_span(part.span.clone())
                 .with_messages(part.position..part.position + 1);
-            (part.position, part.date.map_or(item.clone(), |date| item.with_date(date)))
-        })
+            part.date.map_or(item.clone(), |date| item.with_date(date))
+        };
+        let mut documents: Vec<RagItem> = parts.iter().zip(ids).map(document).collect();
+        let best = parts.iter().map(|part| part.score).max();
+        if let Some(at) = parts.iter().position(|part| Some(part.score) == best) {
+            documents[..=at].rotate_right(1);
+        }
+        documents
     }
 }
 
@@ -116,7 +126,7 @@ fn id(index: &RecallIndex, passage: usize, first: &ItemId) -> ItemId {
     // The parts of a long message follow each other.
     let before = index.passages[..passage].iter().rev();
     let part = 1 + before.take_while(|before: &&Passage| before.end.message == start.message).count();
-    format!("recall:{first}.{part}").into()
+    format!("recall:{first}#{part}").into()
 }
 
 /// Formats a date as year, month and day in UTC.

@@ -4,7 +4,7 @@
 //! - Output: postings by word, and the passages that they name.
 //! - Rules: messages are indexed in their order, so an index that was updated at any times equals one that
 //!   was built at once. Messages of the application, messages without words, and forgotten ones have no
-//!   passage. A rewind ends a passage.
+//!   passage. A rewind and a fresh start end a passage.
 
 use crate::{
     passage::{LONGEST_PIECE, Passage, Piece, pieces},
@@ -14,6 +14,7 @@ use crate::{
 };
 use context_window::{
     Conversation, ItemId, Message, Part, Role,
+    compaction::CompactionKind,
     conversation::{Entry, Event},
 };
 use foldhash::fast::RandomState;
@@ -56,7 +57,9 @@ pub struct RecallIndex {
     last: Option<(u32, u64)>,
     /// The messages that rewinds removed.
     removed: Vec<Range<u32>>,
-    /// True if a rewind followed the last passage.
+    /// The fresh starts that were not undone: the number of each as a compaction, and the messages before it.
+    fresh_starts: Vec<(u32, u32)>,
+    /// True if a rewind or a fresh start followed the last passage.
     is_closed: bool,
     pub(crate) forgotten: BTreeSet<ItemId>,
     /// What was indexed since the last save, if it is to be saved.
@@ -70,7 +73,8 @@ impl PartialEq for RecallIndex {
             && self.passages == other.passages
             && (&self.lengths, self.sum, self.bytes) == (&other.lengths, other.sum, other.bytes)
             && (self.messages, self.events, self.last) == (other.messages, other.events, other.last)
-            && (&self.removed, self.is_closed) == (&other.removed, other.is_closed)
+            && (&self.removed, &self.fresh_starts) == (&other.removed, &other.fresh_starts)
+            && self.is_closed == other.is_closed
             && self.forgotten == other.forgotten
     }
 }
@@ -163,6 +167,11 @@ impl RecallIndex {
         &self.removed
     }
 
+    /// Returns the messages before the newest fresh start. The user does not want to go on with them.
+    pub(crate) fn before_fresh_start(&self) -> Option<Range<u32>> {
+        self.fresh_starts.last().map(|(_, messages)| 0..*messages)
+    }
+
     /// Checks if a message has no passage because it was forgotten.
     pub(crate) fn is_forgotten(&self, log: &Conversation, position: usize) -> bool {
         !self.forgotten.is_empty() && self.forgotten.contains(&log.message_id(position as u32))
@@ -176,16 +185,27 @@ impl RecallIndex {
 
     fn read_event(&mut self, log: &Conversation, event: &Event) {
         self.events += 1;
-        if let Event::Rewound { before } = event
-            && let Some(position) = log.position_of_message(before.as_str())
-        {
-            let start = position as u32;
-            // A file is read before the events, when all of its messages are known already.
-            if start < self.messages {
-                self.removed.push(start..self.messages);
+        match event {
+            Event::Rewound { before } => {
+                let Some(position) = log.position_of_message(before.as_str()) else { return };
+                let start = position as u32;
+                // A file is read before the events, when all of its messages are known already.
+                if start < self.messages {
+                    self.removed.push(start..self.messages);
+                }
+                // A rewind undoes the compactions after the message that it goes back to (rule C1).
+                self.fresh_starts.retain(|(_, messages)| *messages <= start);
             }
-            self.is_closed = !self.passages.is_empty();
+            Event::Compacted(record) if record.kind == CompactionKind::Fresh => {
+                self.fresh_starts.push((record.number, self.messages));
+            }
+            Event::CompactionUndone { number } => {
+                self.fresh_starts.retain(|(undone, _)| undone != number);
+                return;
+            }
+            _ => return,
         }
+        self.is_closed = !self.passages.is_empty();
     }
 
     /// Indexes the next message.

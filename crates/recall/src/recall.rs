@@ -3,8 +3,8 @@
 //! - Input: requests to the planner.
 //! - Output: the requests with the earlier messages that their questions need.
 //! - Rules: the search is for the live question. Without a word that at most half of the passages have,
-//!   nothing comes back. Rankings of the application are fused with the one by words by their ranks, as
-//!   ranked lists of documents are (rule S8).
+//!   nothing comes back; with up to 16 passages, any word counts. Rankings of the application are fused with
+//!   the one by words by their ranks, as ranked lists of documents are (rule S8).
 
 use crate::{
     error::Error,
@@ -13,13 +13,10 @@ use crate::{
     index::RecallIndex,
     options::{MessageRanking, RecallOptions},
     query::{Query, live_question, unanswered_question},
-    search::{Cuts, Found, message_scores, search, statistics},
+    search::{Cuts, Found, search, statistics, text_score},
 };
-use context_window::{Conversation, ItemId, PlanRequest, RagItem};
+use context_window::{Conversation, ItemId, PlanRequest, RagItem, rag::fused_value};
 use std::{cmp::Reverse, collections::BTreeMap, path::Path};
-
-/// The constant of reciprocal rank fusion (Cormack and others 2009), as in the planner.
-const FUSION: u64 = 60;
 
 /// The earlier messages of a conversation, found again for its questions.
 ///
@@ -41,27 +38,6 @@ pub struct Recall {
     index: RecallIndex,
     options: RecallOptions,
     file: Option<IndexFile>,
-}
-
-/// Returns the documents of hits, best first: one for each message. `scores` has the scores of messages by
-/// their own words.
-fn documents(hits: Vec<Hit>, scores: &BTreeMap<usize, u64>) -> Vec<RagItem> {
-    let mut documents: Vec<RagItem> = Vec::new();
-    for hit in hits {
-        let mut messages: Vec<(usize, RagItem)> = hit.into_documents().collect();
-        // The answer comes before the talk around it, which may not fit.
-        let best = messages.iter().map(|(position, _)| scores.get(position)).max().flatten();
-        let at = messages.iter().position(|(position, _)| scores.get(position) == best).unwrap_or_default();
-        if let Some(upto) = messages.get_mut(..=at) {
-            upto.rotate_right(1);
-        }
-        documents.extend(messages.into_iter().map(|(_, document)| document));
-    }
-    // Their scores are their ranks from the end, so that the messages of one hit stay together.
-    for (score, document) in (1u32..).zip(documents.iter_mut().rev()) {
-        document.score = f64::from(score);
-    }
-    documents
 }
 
 impl Recall {
@@ -151,25 +127,25 @@ impl Recall {
         let log = request.log;
         self.update(log);
         let Some(question) = live_question(log) else { return request };
-        let bm25 = statistics(&self.index);
+        let mut bm25 = statistics(&self.index);
         let query = Query::from_log(&self.index, &bm25, log, question);
         let cuts = Cuts::new(&self.index, Some(question));
         let mut found = Vec::new();
         // "Thank you, go on" needs nothing back.
         if query.has_distinctive_word {
             let least = query.mass.saturating_mul(u64::from(self.options.min_score)) / 1_000;
-            found = search(&self.index, log, &query, &cuts, bm25, least);
+            found = search(&self.index, log, &query, &cuts, &mut bm25, least);
         }
         if !rankings.is_empty() {
             found = self.fuse(log, &found, rankings, &cuts);
         }
-        let mut bm25 = statistics(&self.index);
-        let found_messages = found.iter().take(self.options.max_hits);
-        let scores =
-            found_messages.flat_map(|found| message_scores(&self.index, log, &query, &mut bm25, found));
-        let scores: BTreeMap<usize, u64> = scores.collect();
-        let hits = self.hits(log, &found);
-        if hits.is_empty() { request } else { request.with_recall(documents(hits, &scores)) }
+        let hits = self.hits(log, &found, |text| text_score(&query, &mut bm25, text));
+        let mut documents: Vec<RagItem> = hits.into_iter().flat_map(Hit::into_documents).collect();
+        // Their scores are their ranks from the end, so that the messages of one hit stay together.
+        for (score, document) in (1u32..).zip(documents.iter_mut().rev()) {
+            document.score = f64::from(score);
+        }
+        if documents.is_empty() { request } else { request.with_recall(documents) }
     }
 
     /// Searches the indexed messages for a text, for a tool of the model or a view. Best hits come first. The
@@ -179,16 +155,17 @@ impl Recall {
         if !self.index.is_of(log) {
             return Vec::new();
         }
-        let bm25 = statistics(&self.index);
+        let mut bm25 = statistics(&self.index);
         let query = Query::new(&self.index, &bm25, query);
         let cuts = Cuts::new(&self.index, unanswered_question(log));
-        let found = search(&self.index, log, &query, &cuts, bm25, 1);
-        self.hits(log, &found)
+        let found = search(&self.index, log, &query, &cuts, &mut bm25, 1);
+        self.hits(log, &found, |text| text_score(&query, &mut bm25, text))
     }
 
-    fn hits(&self, log: &Conversation, found: &[Found]) -> Vec<Hit> {
-        let hits = found.iter().filter_map(|found| Hit::new(&self.index, log, &self.options, *found));
-        hits.take(self.options.max_hits).collect()
+    /// Returns the first hits that are loaded. `score` scores the text of a message.
+    fn hits(&self, log: &Conversation, found: &[Found], mut score: impl FnMut(&str) -> u64) -> Vec<Hit> {
+        let hit = |found: &Found| Hit::new(&self.index, log, &self.options, *found, &mut score);
+        found.iter().filter_map(hit).take(self.options.max_hits).collect()
     }
 
     /// Fuses the ranking by words with those of the application.
@@ -208,8 +185,7 @@ impl Recall {
                     continue;
                 }
                 seen.push(passage);
-                let score = (u64::from(weight) << 32) / (FUSION + seen.len() as u64);
-                *scores.entry(passage).or_default() += score;
+                *scores.entry(passage).or_default() += fused_value(weight.into(), seen.len() as u64);
             }
         };
         add(1, &mut by_words.iter().map(|found| found.passage));

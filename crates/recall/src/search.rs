@@ -6,7 +6,7 @@
 //!   add to it, the near ones more: a topic is a stretch of the dialogue. Passages are ordered by this score
 //!   in relation to their length, because several short ones fit into the tokens of a long one. The 256 best
 //!   passages and their neighbours are compared. Of equal scores, the newer passage comes first. The question
-//!   itself and messages that a rewind removed are left out.
+//!   itself, messages that a rewind removed, and those before a fresh start are left out.
 
 use crate::{
     bm25::Bm25,
@@ -56,7 +56,7 @@ impl Cuts {
     pub(crate) fn new(index: &RecallIndex, question: Option<usize>) -> Self {
         let mut cuts = Self { partial: BTreeMap::new(), whole: Vec::new() };
         let question = question.map(|at| at as u32..at as u32 + 1);
-        for range in question.iter().chain(index.removed()) {
+        for range in question.iter().chain(index.removed()).chain(&index.before_fresh_start()) {
             let from = index.passages.partition_point(|passage| passage.start.message < range.start);
             // A rewind ends a passage, so only the messages before its range remain in one.
             if let Some(before) = from.checked_sub(1)
@@ -93,7 +93,7 @@ pub(crate) fn search(
     log: &Conversation,
     query: &Query<'_>,
     cuts: &Cuts,
-    mut bm25: Bm25,
+    bm25: &mut Bm25,
     least: u64,
 ) -> Vec<Found> {
     let mut own = vec![0u32; index.passages.len()];
@@ -111,7 +111,7 @@ pub(crate) fn search(
     }
     for (passage, end) in &cuts.partial {
         if own[*passage] > 0 {
-            own[*passage] = partial_score(index, log, query, &mut bm25, *passage, *end);
+            own[*passage] = partial_score(index, log, query, bm25, *passage, *end);
         }
     }
     let mut found: Vec<Found> = candidates(index, &best(&own))
@@ -214,21 +214,11 @@ fn partial_score(
     counts.score(query, bm25) as u32
 }
 
-/// Returns the score of each message of a passage by its own words, with its position.
-pub(crate) fn message_scores(
-    index: &RecallIndex,
-    log: &Conversation,
-    query: &Query<'_>,
-    bm25: &mut Bm25,
-    found: &Found,
-) -> Vec<(usize, u64)> {
-    let mut scores = Vec::new();
-    each_text(index, log, &index.passages[found.passage], found.end, |position, text, _| {
-        let mut counts = WordCounts::default();
-        counts.add(query, text);
-        scores.push((position, counts.score(query, bm25)));
-    });
-    scores
+/// Returns the score of a text by its own words.
+pub(crate) fn text_score(query: &Query<'_>, bm25: &mut Bm25, text: &str) -> u64 {
+    let mut counts = WordCounts::default();
+    counts.add(query, text);
+    counts.score(query, bm25)
 }
 
 /// The number of times that a text has each word of a query.
@@ -372,10 +362,10 @@ mod tests {
             let mut index = RecallIndex::new();
             index.update(&log);
             let live = live_question(&log);
-            let (bm25, cuts) = (statistics(&index), Cuts::new(&index, live));
+            let (mut bm25, cuts) = (statistics(&index), Cuts::new(&index, live));
             let query = Query::from_log(&index, &bm25, &log, live.unwrap());
             let expected = by_formula(&index, &log, &query, &cuts);
-            let found = search(&index, &log, &query, &cuts, bm25, 1);
+            let found = search(&index, &log, &query, &cuts, &mut bm25, 1);
             for found in &found {
                 let score = found.score as f64 / 65_536.0;
                 let length = f64::from(index.lengths[found.passage]);

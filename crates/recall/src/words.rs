@@ -6,6 +6,7 @@
 //!   removed. In a script without spaces, each character is a word, and so are two characters next to each
 //!   other.
 
+use context_window::text::words::is_spaceless;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The maximum length of a word in bytes. Longer words are cut, because they are data in a text form.
@@ -92,12 +93,6 @@ fn without_plural(word: &str) -> &str {
         Some(stem) if word.len() > 3 && !stem.ends_with('s') && word.is_ascii() => stem,
         _ => word,
     }
-}
-
-/// Checks if a character belongs to a script that is written without spaces.
-fn is_spaceless(c: char) -> bool {
-    matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
-        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use context_window::{
 };
 use context_window_recall::{MessageRanking, Recall, RecallIndex, RecallOptions};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// Returns the recalled documents of a request for the conversation.
 fn recalled(recall: &mut Recall, log: &Conversation) -> Vec<RagItem> {
-    recall.for_request(PlanRequest::new(log)).rag.iter().cloned().collect()
+    recall.for_request(PlanRequest::new(log)).retrieved().iter().cloned().collect()
 }
 
 proptest! {
@@ -146,6 +147,44 @@ fn question_without_rare_words_refers_to_the_one_before() {
     log.push(Message::user("And what else is there to say about it?"));
     let items = recalled(&mut Recall::new(), &log);
     assert!(items.iter().any(|item| item.id() == "recall:m18"), "{items:?}");
+}
+
+/// Messages that the user left behind do not come back, until the fresh start is undone.
+#[test]
+fn messages_before_a_fresh_start_do_not_come_back() {
+    let mut log = subjects();
+    log.start_fresh();
+    log.push(Message::user("My aunt moved to Bergen."));
+    log.push(Message::assistant("Noted."));
+    log.push(Message::user("In which city does my sister Ida live?"));
+    let ids = |log: &Conversation| {
+        let items = recalled(&mut Recall::new(), log);
+        items.iter().map(|item| item.id().to_string()).collect::<Vec<_>>()
+    };
+    assert!(!ids(&log).contains(&"recall:m4".to_owned()), "{:?}", ids(&log));
+    let mut undone = log.clone();
+    undone.undo_compaction();
+    assert_eq!(ids(&undone)[0], "recall:m4");
+    // A rewind to before it undoes it too.
+    log.rewind_before("m10").unwrap();
+    log.push(Message::user("In which city does my sister Ida live?"));
+    assert!(log.active().count() > 1);
+    assert_eq!(ids(&log)[0], "recall:m4");
+}
+
+/// A part of a long message never has the id of another message.
+#[test]
+fn parts_have_ids_of_their_own() {
+    let long = "The spare key hangs behind the kitchen door. ".repeat(200);
+    let log = Conversation::from([
+        Message::user(long).with_id("a"),
+        Message::user("The spare key is mine.").with_id("a.2"),
+        Message::user("Where is the spare key?"),
+    ]);
+    let items = recalled(&mut Recall::new(), &log);
+    let ids: BTreeSet<String> = items.iter().map(|item| item.id().to_string()).collect();
+    assert_eq!(ids.len(), items.len());
+    assert!(ids.contains("recall:a#2") && ids.contains("recall:a.2"), "{ids:?}");
 }
 
 #[test]

@@ -9,11 +9,13 @@ const WORDS: [&str; 24] = [
     "Ida", "train", "report", "plan", "钥匙", "花盆", "кот", "Straße", "3.50", "naïve",
 ];
 
-/// A step of a conversation: a message, or a rewind to one of the last messages.
+/// A step of a conversation: a message, a rewind to one of the last messages, a fresh start or its end.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Say(Message),
     Rewind(usize),
+    StartFresh,
+    Undo,
 }
 
 /// Returns a text of up to `most` words.
@@ -29,14 +31,16 @@ fn step() -> impl Strategy<Value = Step> {
     let text = prop_oneof![6 => text(12), 3 => text(90), 1 => text(900)];
     let name = prop::option::of(prop::sample::select(&["Ida", "Ben"][..]));
     prop_oneof![
-        12 => (role, text, name).prop_map(|(role, text, name)| {
+        24 => (role, text, name).prop_map(|(role, text, name)| {
             let message = Message::new(role, text);
             Step::Say(match name {
                 Some(name) => message.with_name(name),
                 None => message,
             })
         }),
-        1 => (1usize..6).prop_map(Step::Rewind),
+        2 => (1usize..6).prop_map(Step::Rewind),
+        1 => Just(Step::StartFresh),
+        1 => Just(Step::Undo),
     ]
 }
 
@@ -55,6 +59,8 @@ pub(crate) fn apply(log: &mut Conversation, step: &Step) {
                 drop(log.rewind_before(format!("m{at}")));
             }
         }
+        Step::StartFresh => log.start_fresh(),
+        Step::Undo => drop(log.undo_compaction()),
     }
 }
 

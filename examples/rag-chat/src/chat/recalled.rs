@@ -4,8 +4,6 @@
 use super::Chat;
 use crate::fingerprint::fingerprint;
 use crate::private;
-use context_window::compaction::CompactionKind;
-use context_window::conversation::HistoryRow;
 use context_window::{Conversation, PlanRequest, RetrievedItems};
 use context_window_recall::{Opened, RebuildReason, Recall};
 use std::path::{Path, PathBuf};
@@ -72,13 +70,7 @@ impl Chat {
     pub(super) fn with_recalled(&mut self, documents: RetrievedItems) -> RetrievedItems {
         let Some(recall) = &mut self.recalled.recall else { return documents };
         let request = PlanRequest::new(&self.log).with_retrieved(documents);
-        let mut documents = recall.for_request(request).rag;
-        // The user does not want to continue with messages before a fresh start.
-        let first = fresh_start(&self.log);
-        documents.retain(|document| {
-            document.messages.as_ref().is_none_or(|messages| messages.start as usize >= first)
-        });
-        documents
+        recall.for_request(request).retrieved().clone()
     }
 }
 
@@ -93,20 +85,4 @@ fn remark(opened: Opened, log: &Conversation) -> Option<String> {
         _ => "was damaged",
     };
     Some(format!("The index of earlier turns {why}; it is built from the conversation."))
-}
-
-/// Returns the number of messages before the newest fresh start that was not undone.
-fn fresh_start(log: &Conversation) -> usize {
-    let (mut messages, mut starts) = (0, Vec::new());
-    for row in log.history() {
-        match row {
-            HistoryRow::Message { .. } => messages += 1,
-            HistoryRow::Compaction(record) if record.kind == CompactionKind::Fresh => {
-                starts.push((record.number, messages));
-            }
-            HistoryRow::CompactionUndone(number) => starts.retain(|(undone, _)| *undone != number),
-            _ => {}
-        }
-    }
-    starts.last().map_or(0, |(_, messages)| *messages)
 }
