@@ -83,7 +83,8 @@ fn never_over_without_saying_so(plan: &ContextPlan) -> Result<(), String> {
     let excess = plan.estimated_tokens_total.tokens.saturating_sub(plan.prompt_budget);
     let said = plan.overflow.as_ref().map_or(0, |overflow| overflow.tokens);
     let droppable = plan.included.iter().any(|row| {
-        matches!(row.reason, IncludedReason::Recent | IncludedReason::Question | IncludedReason::Relevant)
+        use IncludedReason::{Question, Recalled, Recent, Relevant};
+        matches!(row.reason, Recent | Question | Relevant | Recalled)
     });
     if excess != said || excess > 0 && droppable {
         return Err(format!("S6: over by {excess}, said {said}, droppable: {droppable}"));

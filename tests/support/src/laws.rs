@@ -65,7 +65,8 @@ fn total_never_exceeds_budget_unless_overflow(case: &Case<'_>) -> Result<(), Str
     let said = plan.overflow.as_ref().map_or(0, |overflow| overflow.tokens);
     law(excess == said, || format!("S6: over by {excess}, said {said}"))?;
     let droppable = plan.included.iter().find(|row| {
-        matches!(row.reason, IncludedReason::Recent | IncludedReason::Question | IncludedReason::Relevant)
+        use IncludedReason::{Question, Recalled, Recent, Relevant};
+        matches!(row.reason, Recent | Question | Relevant | Recalled)
     });
     law(excess == 0 || droppable.is_none(), || format!("S6: an overflow holds {droppable:?}"))
 }
