@@ -157,7 +157,8 @@ impl<'a> PlanRequest<'a> {
     }
 
     /// Adds earlier messages of the conversation that the question needs, as the list `recall`. Each is a
-    /// document with [`RagItem::with_messages`] (rule S15). The crate `context-window-recall` finds them.
+    /// document with [`RagItem::with_messages`] (rule S15). The crate `context-window-recall` finds them. Add
+    /// them after the documents, because [`PlanRequest::with_rag`] replaces all of them.
     ///
     /// ```
     /// use context_window::{Conversation, Message, PlanRequest, RagItem};
@@ -173,6 +174,12 @@ impl<'a> PlanRequest<'a> {
     #[must_use]
     pub fn with_recall(self, items: impl IntoIterator<Item = RagItem>) -> Self {
         self.with_rag_list(RECALL, items)
+    }
+
+    /// Returns the retrieved documents with their lists.
+    #[must_use]
+    pub fn retrieved(&self) -> &RetrievedItems {
+        &self.rag
     }
 
     /// Sets the retrieved documents with their lists.

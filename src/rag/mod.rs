@@ -8,6 +8,21 @@ mod retrieved;
 pub(crate) use retrieved::RankedList;
 pub use retrieved::{ListRank, RetrievedItems};
 
+/// The value of rank 0 in a list of weight 1. Large enough that neighbouring ranks differ up to the largest
+/// number of documents.
+const FUSED_UNIT: u64 = 1 << 40;
+
+/// The constant of reciprocal rank fusion: the influence of the first ranks falls as it grows (Cormack,
+/// Clarke and Buettcher 2009).
+const FUSION_K: u64 = 60;
+
+/// Returns the value of a rank in a list of this weight, from which fused ranks are summed (rule S8).
+#[doc(hidden)]
+#[must_use]
+pub fn fused_value(weight: u64, rank: u64) -> u64 {
+    weight.saturating_mul(FUSED_UNIT) / FUSION_K.saturating_add(rank)
+}
+
 /// A retrieved document. It is included as a whole or not at all (rule S8).
 ///
 /// ```

@@ -119,7 +119,8 @@ impl Words {
 }
 
 /// Checks if a character belongs to a script that is written without spaces.
-fn is_spaceless(c: char) -> bool {
+#[must_use]
+pub fn is_spaceless(c: char) -> bool {
     matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }

@@ -35,7 +35,7 @@ impl Prepared {
             session.rag = documents(&args.documents.rag, &args.documents.hits)?;
         }
         if args.documents.recall {
-            session.rag = Recall::new().for_request(session.request()).rag;
+            session.rag = Recall::new().for_request(session.request()).retrieved().clone();
         }
         Self::new(session, &args.terms, args.terms.target.model.as_deref())
     }

@@ -45,7 +45,7 @@ impl Slack {
     /// offer before it grows by `by` tokens, the candidate stays excluded however much the variable grows.
     pub(super) fn too_large(&mut self, offer: Room, by: u64) {
         if by <= offer.below_cap() {
-            for (variable, _) in offer.limits().take(1) {
+            if let Some((variable, _)) = offer.limits().next() {
                 let growth = &mut self.growth[variable as usize];
                 *growth = by.min(*growth);
             }

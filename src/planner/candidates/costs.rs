@@ -273,7 +273,7 @@ impl<'a> Costs<'a> {
     /// Checks if any documents depend on each other or on the conversation: near-duplicates, repeats, or
     /// chunks that are joined.
     pub(crate) fn documents_depend_on_texts(&self, rules: &RagOptions) -> bool {
-        self.candidates.index().has_recalled()
+        self.candidates.index().has_recalled
             || self.comparisons.finds_any(self.candidates, &self.rendering, rules)
     }
 

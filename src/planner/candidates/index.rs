@@ -60,6 +60,8 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) clears_results: bool,
     /// True if documents stay with the question that they were sent with (rule S10).
     pub(crate) documents_stay: bool,
+    /// True if messages that are recalled compete (rule S15).
+    pub(crate) has_recalled: bool,
 }
 
 impl CandidateIndex<'_> {
@@ -179,11 +181,6 @@ impl CandidateIndex<'_> {
     /// Returns all documents in rank order.
     pub(crate) fn documents(&self) -> impl Iterator<Item = (Rank, &Document)> {
         self.documents.iter().zip(0..).map(|(document, rank)| (Rank::new(rank), document))
-    }
-
-    /// Checks if messages that are recalled compete (rule S15).
-    pub(crate) fn has_recalled(&self) -> bool {
-        self.competing_documents().any(|(_, document)| document.is_recalled)
     }
 
     pub(crate) fn document(&self, rank: Rank) -> &Document {

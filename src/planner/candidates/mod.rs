@@ -206,6 +206,8 @@ impl<'a> Candidates<'a> {
         let (window_start, lost_window) = find_window_start(log, sticky);
 
         let live_from = log.turns().worked_on_from();
+        let kept = sticky_document_count.map_or(documents.len(), |count| count as usize);
+        let has_recalled = documents[..kept].iter().any(|one| one.is_recalled && one.out.is_none());
         let ranks = (0..).map(Rank::new).zip(&documents);
         let index = CandidateIndex {
             turns: log.turns(),
@@ -227,6 +229,7 @@ impl<'a> Candidates<'a> {
             state_comes_last: profile.accepts_state_last(),
             documents_come_last,
             documents_stay: retains,
+            has_recalled,
             summary_follows_the_question: summaries::follow_the_question(&summaries, log),
             clears_results: config.conversation.tool_results == ToolResults::Clear,
         };

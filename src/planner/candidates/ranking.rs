@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Repr},
     item::ItemId,
     plan::anchor::SentDocument,
-    rag::{RagItem, RankedList, RetrievedItems},
+    rag::{RagItem, RankedList, RetrievedItems, fused_value},
 };
 use foldhash::quality::RandomState;
 use indexmap::IndexMap;
@@ -39,14 +39,6 @@ impl RankedItem {
         self.set < usize::MAX
     }
 }
-
-/// The value of rank 0 in a list of weight 1. Large enough that neighbouring ranks differ up to the largest
-/// number of documents.
-const FUSED_UNIT: u64 = 1 << 40;
-
-/// The constant of reciprocal rank fusion: the influence of the first ranks falls as it grows (Cormack,
-/// Clarke and Buettcher 2009).
-const FUSION_K: u64 = 60;
 
 /// Checks that all scores are numbers.
 pub(super) fn check_scores(items: &RetrievedItems) -> Result<(), Error> {
@@ -112,9 +104,7 @@ fn ranked(items: &RetrievedItems, list: &RankedList) -> Vec<usize> {
 /// Returns the fused value of a document's ranks in lists with these weights: the sum of weight / (60 +
 /// rank).
 fn fused(ranks: &[(u32, u32)], weights: &[u64]) -> i64 {
-    let value = |(list, rank): &(u32, u32)| {
-        weights[*list as usize].saturating_mul(FUSED_UNIT) / (FUSION_K + u64::from(*rank))
-    };
+    let value = |(list, rank): &(u32, u32)| fused_value(weights[*list as usize], u64::from(*rank));
     let sum = ranks.iter().map(value).fold(0, u64::saturating_add);
     i64::try_from(sum).unwrap_or(i64::MAX)
 }
@@ -187,7 +177,7 @@ mod tests {
 
     #[test]
     fn fused_value_is_the_sum_of_weighted_reciprocal_ranks() {
-        let expected = 3 * FUSED_UNIT / 61 + 2 * FUSED_UNIT / 64;
+        let expected = (3 << 40) / 61 + (2 << 40) / 64_u64;
         assert_eq!(fused(&[(0, 1), (2, 4)], &[3, 1, 2]), i64::try_from(expected).unwrap());
         // The best rank of the largest weight, in as many lists as anyone has, is no overflow.
         let ranks: Vec<(u32, u32)> = (0..100).map(|list| (list, 1)).collect();

@@ -249,7 +249,7 @@ impl<W: Walker> Selector<'_, W> {
     /// B6). A joined text leaves if all its chunks are contained. None of them comes back.
     pub(super) fn drop_repeats(&self, chosen: &mut Selection<W>) {
         let repeats = self.config.rag.repeats > 0;
-        if !repeats && !self.index.has_recalled() || !chosen.has_documents() {
+        if !repeats && !self.index.has_recalled || !chosen.has_documents() {
             return;
         }
         if repeats {

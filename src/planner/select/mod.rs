@@ -337,7 +337,7 @@ impl<W: Walker> Selector<'_, W> {
     /// if they count already (rule S15).
     fn counting_recalled(&self) -> Option<ToolResultRendering> {
         let rendering = self.costs.rendering();
-        let is_new = !rendering.counts_recalled && self.index.has_recalled();
+        let is_new = !rendering.counts_recalled && self.index.has_recalled;
         is_new.then(|| ToolResultRendering { counts_recalled: true, ..rendering.clone() })
     }
 

@@ -204,6 +204,7 @@ fn outcome(plan: &ContextPlan) -> Value {
                 ExcludedReason::Budget { limited_by, .. } => limited_by.name(),
                 ExcludedReason::Policy(rule) => rule.name(),
                 ExcludedReason::Duplicate { of }
+                | ExcludedReason::InWindow { of }
                 | ExcludedReason::NearDuplicate { of, .. }
                 | ExcludedReason::Repeats { of, .. } => of.as_str(),
                 _ => "",
