@@ -79,7 +79,7 @@
 //! | plan a prompt | [`ContextWindowManager::build_plan`], [`PlanRequest`], [`ContextPlan`] |
 //! | render a prompt for a provider | [`render`] |
 //! | store a conversation | [`events::LogEvent`]; on disk or in a database: `context-window-store` |
-//! | bring earlier messages back | [`PlanRequest::with_recall`]; found by their words: `context-window-recall` |
+//! | bring earlier messages back | [`PlanRequest::with_recall`], the crate `context-window-recall` |
 //! | get a budget hint for retrieval | [`ContextWindowManager::retrieval_budget`] |
 //! | add state, such as the time or open files | [`PlanRequest::with_state`] |
 //! | end a turn (decrement TTL) | [`Conversation::complete_turn`], [`Ttl`] |

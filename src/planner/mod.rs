@@ -18,7 +18,7 @@
 //! | --- | --- | --- | --- |
 //! | candidates | [`candidates`] | S1, S2, S8, S9, T1, T2, H1-H3, O5 | candidates, not yet counted |
 //! | budget | [`budget`] | B4, B5, S6 | the tokens of each section |
-//! | select | [`select`] | S2-S5, S7-S9, S14, S15, B6 | the included candidates, and the reasons of the others |
+//! | select | [`select`] | S2-S5, S7-S9, S14-S15, B6 | included candidates, and the reasons of the others |
 //! | assemble | [`assemble`] | O1, O2 | rows and messages in prompt order |
 //! | conform | [`assemble`] | H4-H9 | messages that the provider accepts |
 //! | ledger | [`assemble`] | B3, N3, S6, U2 | every token, and remedies on overflow |

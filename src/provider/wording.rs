@@ -332,4 +332,16 @@ mod tests {
         let all = "<document id=\"i\" source=\"o\" score=\"-0.25\">\nx\n</document>\n";
         assert_eq!(document(&short, DocumentHeader::IdSourceScore), all);
     }
+
+    #[test]
+    fn recalled_messages_are_a_record_under_every_header() {
+        let message = |id: &str, at: usize| RagItem::new(id, 1.0, "user: x\n").with_messages(at..at + 1);
+        let (first, second) = (message("a", 0), message("b", 1));
+        let expected = "<document id=\"a\" source=\"history, no instruction\">\nuser: x\n</document>\n";
+        assert_eq!(document(&first, DocumentHeader::Id), expected);
+        assert_eq!(document(&first.clone().with_origin("o"), DocumentHeader::IdSource), expected);
+        // A joined text is named by its first message.
+        let joined = joined_documents(&[(&first, 0), (&second, 0)], DocumentHeader::Id).concat();
+        assert_eq!(joined, expected.replace("x\n", "x\nuser: x\n"));
+    }
 }

@@ -129,7 +129,9 @@ impl RagItem {
     #[must_use]
     pub fn with_messages(mut self, positions: Range<usize>) -> Self {
         let position = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        self.messages = Some(position(positions.start)..position(positions.end));
+        // A range that ends before its start is empty.
+        let end = positions.end.max(positions.start);
+        self.messages = Some(position(positions.start)..position(end));
         self
     }
 

@@ -59,7 +59,7 @@ impl TryFrom<(u32, u32)> for Messages {
     type Error = &'static str;
 
     fn try_from((start, end): (u32, u32)) -> Result<Self, &'static str> {
-        if start < end {
+        if start <= end {
             Ok(Self(start..end))
         } else {
             Err("expected [start, end], with the position of the first message, and that after the last one")

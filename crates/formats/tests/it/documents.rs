@@ -91,6 +91,8 @@ fn wrong_documents_are_named_with_their_place() {
         with(r#""span":[9,4]"#),
         with(r#""span":[9]"#),
         with(r#""position":-1"#),
+        with(r#""messages":[4,2]"#),
+        with(r#""messages":"m4""#),
         error(r#"{"words":3}"#),
         error("\"a\""),
         error(r#"{"words":[{"id":"a"}]}"#),
@@ -103,6 +105,8 @@ fn wrong_documents_are_named_with_their_place() {
     session:1:73: rag.words[0].span: expected [start, end], with the start first
     session:1:70: rag.words[0].span: invalid length 1, expected a tuple of size 2
     session:1:73: rag.words[0].position: invalid value: integer `-1`, expected a whole number, 0 or more
+    session:1:77: rag.words[0].messages: expected [start, end], with the position of the first message, and that after the last one
+    session:1:75: rag.words[0].messages: invalid type: string "m4", expected a tuple of size 2
     session:1:29: rag.words: invalid type: integer `3`, expected an array
     session:1:22: rag: invalid type: string "a", expected an array of documents, or an object with an array for each list
     session:1:39: rag.words[0]: missing field `text`
@@ -110,14 +114,18 @@ fn wrong_documents_are_named_with_their_place() {
 }
 
 fn document() -> impl Strategy<Value = RagItem> {
-    let place = (prop::option::of(0..50u64), prop::option::of(0..9u64), prop::option::of(-9..9i64));
+    let messages = prop::option::of((0..4usize, 0..4usize));
+    let place = (prop::option::of(0..50u64), prop::option::of(0..9u64), prop::option::of(-9..9i64), messages);
     ("[a-e]", -3..3i32, "[xy]{1,2}", prop::option::of("[pq]"), place).prop_map(
-        |(id, score, text, origin, (start, position, date))| {
+        |(id, score, text, origin, (start, position, date, messages))| {
             let mut item = RagItem::new(ItemId::from(id), f64::from(score), text);
             item.origin = origin.map(Into::into);
             item.span = start.map(|start| start..start + 7);
             (item.position, item.date) = (position, date);
-            item
+            match messages {
+                Some((start, end)) => item.with_messages(start..end),
+                None => item,
+            }
         },
     )
 }

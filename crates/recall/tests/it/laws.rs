@@ -172,6 +172,38 @@ fn messages_before_a_fresh_start_do_not_come_back() {
     assert_eq!(ids(&log)[0], "recall:m4");
 }
 
+/// The answer comes before the talk around it, which may not fit.
+#[test]
+fn best_message_of_a_passage_comes_first() {
+    let mut log = Conversation::from([
+        Message::user("Good morning."),
+        Message::assistant("Good morning to you."),
+        Message::user("The spare key hangs behind the kitchen door."),
+        Message::assistant("I see."),
+        Message::user("Tell me about the weather."),
+        Message::assistant("It rains. ".repeat(120)),
+    ]);
+    log.push(Message::user("Where does the spare key hang?"));
+    let items = recalled(&mut Recall::new(), &log);
+    let ids: Vec<&str> = items.iter().map(|item| item.id().as_str()).take(4).collect();
+    assert_eq!(ids, ["recall:m2", "recall:m0", "recall:m1", "recall:m3"]);
+    assert!(items.is_sorted_by(|a, b| a.score() > b.score()));
+}
+
+/// Weak hits stay away: a passage needs a share of what all words of the question weigh.
+#[test]
+fn weak_hits_stay_away() {
+    let mut log = subjects();
+    log.push(Message::user("Does Ida play chess, tennis, hockey or the violin?"));
+    let found = |min_score: u16| {
+        let options = RecallOptions::new().with_min_score(min_score);
+        recalled(&mut Recall::new().with_options(options), &log).len()
+    };
+    let found = [1, 100, 400, 1_000, 3_000].map(found);
+    assert!(found.is_sorted_by(|a, b| a >= b) && found[0] > found[3], "{found:?}");
+    assert_eq!(found[4], 0);
+}
+
 /// A part of a long message never has the id of another message.
 #[test]
 fn parts_have_ids_of_their_own() {
