@@ -114,8 +114,7 @@
 
 // The order of the modules is the order of the layers: a module uses only those above it.
 mod item;
-#[doc(hidden)]
-pub mod rag;
+mod rag;
 #[doc(hidden)]
 pub mod text;
 mod error;
@@ -149,4 +148,6 @@ pub use error::{Error, ErrorKind};
 pub use item::{ItemId, ItemKind, PinnedItem, Priority, Section, Source, Ttl};
 pub use planner::manager::ContextWindowManager;
 pub use planner::request::PlanRequest;
+#[doc(hidden)]
+pub use rag::fused_value;
 pub use rag::{ListRank, RagItem, RetrievedItems};

@@ -1,4 +1,11 @@
 //! Pseudo-random texts, the same in each run.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::should_implement_trait,
+    reason = "the numbers are small, and no decision depends on them"
+)]
 
 use std::ops::Range;
 

@@ -15,7 +15,7 @@ use crate::{
     query::{Query, live_question, unanswered_question},
     search::{Cuts, Found, search, statistics, text_score},
 };
-use context_window::{Conversation, ItemId, PlanRequest, RagItem, rag::fused_value};
+use context_window::{Conversation, ItemId, PlanRequest, RagItem, fused_value};
 use std::{cmp::Reverse, collections::BTreeMap, path::Path};
 
 /// The earlier messages of a conversation, found again for its questions.

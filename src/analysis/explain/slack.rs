@@ -44,11 +44,11 @@ impl Slack {
     /// Records the exclusion of a candidate that needs `by` more tokens than its offer. If a cap stops the
     /// offer before it grows by `by` tokens, the candidate stays excluded however much the variable grows.
     pub(super) fn too_large(&mut self, offer: Room, by: u64) {
-        if by <= offer.below_cap() {
-            if let Some((variable, _)) = offer.limits().next() {
-                let growth = &mut self.growth[variable as usize];
-                *growth = by.min(*growth);
-            }
+        if by <= offer.below_cap()
+            && let Some((variable, _)) = offer.limits().next()
+        {
+            let growth = &mut self.growth[variable as usize];
+            *growth = by.min(*growth);
         }
     }
 
