@@ -340,6 +340,10 @@ pub struct ConversationOptions {
     pub keep_results: u64,
     /// Minimum tokens that clearing must free inside of the window (default: 2,000).
     pub clear_at_least: u64,
+    /// Size above which `offload` keeps a result outside of the prompt, in bytes (default: 16,384).
+    pub offload_above: u64,
+    /// The beginning and end of an offloaded result in the prompt, in bytes together (default: 2,000).
+    pub offload_keep: u64,
     /// The treatment of reasoning of earlier replies (rule K1).
     pub reasoning: ReasoningPolicy,
     /// The treatment of text between `<think>` and `</think>` in a reply (rule K9).
@@ -354,6 +358,8 @@ impl Default for ConversationOptions {
             tool_results: ToolResults::default(),
             keep_results: 3,
             clear_at_least: 2_000,
+            offload_above: 16_384,
+            offload_keep: 2_000,
             reasoning: ReasoningPolicy::default(),
             think_tags: ThinkTags::default(),
         }
@@ -406,6 +412,10 @@ pub enum ToolResults {
     /// Unchanged. The provider clears old results on its own, as requested by the plan's `context_editing`
     /// (rule C12).
     Provider,
+    /// Large results keep only beginning and end, from their first sending on and in every later prompt. The
+    /// model reads the rest with the tool `recall`, which the request must declare. Results of the current
+    /// tool call are also clipped, as with `Clip`.
+    Offload,
 }
 
 /// The repair of a tool call without a result (rule H2).

@@ -4,7 +4,7 @@
 use crate::{
     item::ItemId,
     plan::{
-        DropReason, DroppedReasoning,
+        DropReason, DroppedReasoning, ResultForm,
         anchor::{Anchor, PromptHead, PromptPiece, Sender, Target},
     },
     provider::model::RequestLimits,
@@ -31,6 +31,8 @@ pub struct StoredAnchor {
     rag_joined: Vec<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared_before: Option<ItemId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    result_forms: Vec<ResultForm>,
     #[serde(skip_serializing_if = "Option::is_none")]
     released_through: Option<ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +57,7 @@ impl From<Anchor> for StoredAnchor {
             rag_ranks,
             rag_joined,
             cleared_before,
+            result_forms,
             released_through,
             sender,
             head,
@@ -71,6 +74,7 @@ impl From<Anchor> for StoredAnchor {
             rag_ranks,
             rag_joined,
             cleared_before,
+            result_forms,
             released_through,
             sender,
             head,
@@ -91,6 +95,7 @@ impl From<StoredAnchor> for Anchor {
             rag_ranks,
             rag_joined,
             cleared_before,
+            result_forms,
             released_through,
             sender,
             head,
@@ -107,6 +112,7 @@ impl From<StoredAnchor> for Anchor {
             rag_ranks,
             rag_joined,
             cleared_before,
+            result_forms,
             released_through,
             sender,
             head,

@@ -1,7 +1,7 @@
 //! Messages derived from others: with another text, role, ids or parts, or joined. The original message does
 //! not change.
 
-use super::{Content, Message, Part, Role, ToolCall, WireFormat, Written};
+use super::{Content, Message, Part, Role, ShortForm, ToolCall, WireFormat, Written};
 use crate::item::ItemId;
 use std::sync::OnceLock;
 
@@ -44,19 +44,25 @@ impl Message {
         })
     }
 
-    /// Returns the replacement of a cleared tool result in a plan in which its id is `id`:
-    /// [`Message::with_new_text`] with the text of `text`. It is cached in a message that answers a call, so
-    /// that `text` mostly runs once.
-    pub(crate) fn stub(&self, id: &ItemId, text: impl FnOnce() -> String) -> Self {
+    /// Returns a shorter form of a tool result in a plan in which its id is `id`, as `make` returns it. It is
+    /// cached in a message that answers a call, so that `make` mostly runs once.
+    pub(crate) fn shortened(
+        &self,
+        id: &ItemId,
+        form: ShortForm,
+        make: impl FnOnce() -> Option<Self>,
+    ) -> Option<Self> {
         // A message without optional fields answers no call, so it needs no cache.
-        let cell = self.extra().map(|extra| &extra.stub.0);
+        let cell = self.extra().map(|extra| &extra.short.0);
         // A message that is part of two conversations may have two ids, so the cached id is compared.
-        if let Some((_, stub)) = cell.and_then(OnceLock::get).map(|kept| &**kept).filter(|(of, _)| of == id) {
-            return stub.clone();
+        if let Some((_, _, short)) =
+            cell.and_then(OnceLock::get).map(|kept| &**kept).filter(|kept| (&kept.0, kept.1) == (id, form))
+        {
+            return Some(short.clone());
         }
-        let stub = self.with_new_text(text());
-        cell.map(|cell| cell.set(Box::new((id.clone(), stub.clone()))));
-        stub
+        let short = make()?;
+        cell.map(|cell| cell.set(Box::new((id.clone(), form, short.clone()))));
+        Some(short)
     }
 
     /// Returns a copy in which `change` replaced every sent text, including call ids, and `change_json`

@@ -71,8 +71,8 @@ struct Extra {
     answers: Option<Box<str>>,
     /// True if that call failed.
     failed: bool,
-    /// The replacement of a cleared tool result (rule S7), so that it is built and counted once.
-    stub: Cached<(ItemId, Message)>,
+    /// The replacement of a tool result (rule S7), so that it is built and counted once.
+    short: Cached<(ItemId, ShortForm, Message)>,
     rare: Rare,
 }
 
@@ -121,6 +121,15 @@ impl PartialEq for Rare {
         // Compared through `deref`, so that `None` equals a box of default fields.
         **self == **other
     }
+}
+
+/// A form of a tool result that is shorter than its text (rule S7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShortForm {
+    /// One line with its id and bytes.
+    Stub,
+    /// This many bytes of its beginning and end.
+    Offloaded(u64),
 }
 
 /// A cached value that derives from a message. It is not part of the message's content: it may change speed,
@@ -569,9 +578,14 @@ mod tests {
     #[test]
     fn message_shared_by_two_conversations_has_a_stub_in_each() {
         let result = Message::tool("c", "a long result");
-        let stub = |id: &str| result.stub(&id.into(), || format!("{id} was cleared"));
-        assert_eq!(stub("m1").text(), "m1 was cleared");
-        assert_eq!(stub("m2").text(), "m2 was cleared");
+        let short = |id: &str, form| {
+            let text = format!("{id} as {form:?}");
+            result.shortened(&id.into(), form, || Some(result.with_new_text(text))).expect("it is shorter")
+        };
+        let stub = |id: &str| short(id, ShortForm::Stub);
+        assert_eq!(stub("m1").text(), "m1 as Stub");
+        assert_eq!(stub("m2").text(), "m2 as Stub");
+        assert_eq!(short("m1", ShortForm::Offloaded(7)).text(), "m1 as Offloaded(7)");
         assert_eq!(stub("m1"), stub("m1"));
         assert_eq!(stub("m1").answers(), Some("c"));
         assert_eq!(result, result.clone(), "a stub is no part of what a message is");

@@ -2,7 +2,7 @@
 //! S7).
 
 use super::{
-    RetentionCost,
+    ResultForm, RetentionCost,
     reasoning::{DropReason, DroppedReasoning},
 };
 use crate::{
@@ -67,6 +67,9 @@ pub struct Anchor {
     /// The message before which tool results were replaced by stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cleared_before: Option<ItemId>,
+    /// The forms of tool results, in the order of the conversation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) result_forms: Vec<ResultForm>,
     /// The last message whose documents and state are no longer sent. Those of all messages before it are not
     /// sent either (retained texts, rule S10).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -353,6 +356,8 @@ pub(crate) struct Sticky<'a> {
     /// The documents that stay while the live question is the same.
     pub(crate) rag: StickyDocuments<'a>,
     pub(crate) cleared_before: Option<&'a ItemId>,
+    /// The last prompt, which decides on the form of the results in it (rule S7); `None` if there was none.
+    pub(crate) last: Option<&'a Anchor>,
     /// The reason why the window is not continued; `None` if it is continued, or if there was no window.
     pub(crate) lost: Option<&'static str>,
     /// The last message whose documents and state are no longer sent (retained texts, rule S10).
@@ -441,6 +446,7 @@ impl Anchor {
         // These parts stay valid if the target or the limits changed.
         let lasting = Sticky {
             cleared_before: self.cleared_before.as_ref(),
+            last: Some(self),
             released_through: self.released_through.as_ref(),
             question_sent: live.is_some() && self.live.as_ref() == live,
             checks: model.thinking.is_some(),

@@ -78,6 +78,7 @@
 
 pub(crate) mod reason;
 mod retention_cost;
+mod result_form;
 mod editing;
 mod ledger;
 mod notice;
@@ -110,6 +111,7 @@ pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, IncludedReason, LimitedBy, Never, PolicyRule, Reason};
 pub use reasoning::{DropReason, DroppedReasoning, PrefixCause, ReasoningReport};
 pub use remote_context::RemoteContext;
+pub(crate) use result_form::{Offload, ResultForm};
 pub use retention_cost::RetentionCost;
 pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;

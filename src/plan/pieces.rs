@@ -89,6 +89,7 @@ impl ContextPlan {
             rag_ranks,
             rag_joined,
             cleared_before: self.cleared_before.clone(),
+            result_forms: self.carryover.result_forms.clone(),
             released_through: self.carryover.released_through.clone(),
             sender: self.carryover.sender.clone(),
             head: has_signatures.then(|| PromptHead::from_pieces(&pieces)),

@@ -27,6 +27,17 @@ pub(crate) struct SentMessage {
     pub(crate) position: Option<u32>,
 }
 
+impl SentMessage {
+    /// Returns another form of this result, with the call id under which it is sent: one of two calls with
+    /// the same id has a new id in the prompt (H1).
+    pub(crate) fn answered_by(&self, form: Message) -> Message {
+        match self.message.answers() {
+            Some(id) if form.answers() != Some(id) => form.answering(id),
+            _ => form,
+        }
+    }
+}
+
 /// Returns the policy that excludes an exchange from every prompt. Returns `None` if it may be sent.
 ///
 /// # Errors

@@ -195,17 +195,30 @@ pub(crate) fn cleared_result(id: &ItemId, bytes: usize) -> String {
 /// Returns the beginning and end of a tool result, about `bytes` bytes in total, around a line that states
 /// the gap (tool results, rule S7). Returns `None` if that is not shorter than the result.
 pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<String> {
+    without_middle(text, bytes, |gap| format!("{gap} of the {} bytes of {id} are left out here.", text.len()))
+}
+
+/// Returns the same for an offloaded result. Its line has the handle for the tool that reads the rest.
+pub(crate) fn offloaded_result(id: &ItemId, text: &str, bytes: usize) -> Option<String> {
+    without_middle(text, bytes, |gap| {
+        let whole = text.len();
+        format!("{gap} of {whole} bytes are left out here. To read them, call {RECALL} with the handle {id}.")
+    })
+}
+
+/// The name of the tool that reads offloaded results and earlier messages (rule S7).
+#[doc(hidden)]
+pub const RECALL: &str = "recall";
+
+/// Returns the beginning and end of a text, about `bytes` bytes in total, around a line in brackets. `line`
+/// gets the bytes that are left out. Returns `None` if that is not shorter than the text.
+fn without_middle(text: &str, bytes: usize, line: impl Fn(usize) -> String) -> Option<String> {
     let head = (0..=bytes.div_ceil(2).min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
     let tail = (text.len().saturating_sub(bytes / 2)..=text.len()).find(|at| text.is_char_boundary(*at))?;
     let gap = tail.saturating_sub(head);
-    let whole = text.len();
-    let clipped = format!(
-        "{}\n[{gap} of the {whole} bytes of {id} are left out here.]\n{}",
-        &text[..head],
-        &text[tail..]
-    );
+    let clipped = format!("{}\n[{}]\n{}", &text[..head], line(gap), &text[tail..]);
     // With a small gap, the line that states it is longer than the text that it replaces.
-    (tail > head && clipped.len() < whole).then_some(clipped)
+    (tail > head && clipped.len() < text.len()).then_some(clipped)
 }
 
 /// Returns a later system message as a note of the user role, for targets with one place for instructions

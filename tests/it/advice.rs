@@ -149,9 +149,11 @@ fn with_results() -> impl Strategy<Value = Session> {
                 joined: Vec::new(),
                 same_question: false,
                 cleared: None,
+                forms: Vec::new(),
             };
             session.before = Some(before);
             session.config = Config::default();
+            session.declares_recall = false;
             session.config.conversation.clear_at_least = 100;
             // With kept results, the window is cut so far that the prompt is nearly full.
             session.config.conversation.low_mark = 950;

@@ -334,7 +334,8 @@ fn every_key_changes_something() {
         ("conversation.think_tags", "\"reasoning\""),
     ]);
     // `tokens.cache_bytes` changes speed only, as `counts_in_plans` checks. `rag.leave` takes effect over
-    // many prompts, as `sent_with` checks. `selection` checks the keys about texts that contain each other.
+    // many prompts, as `sent_with` checks. `selection` checks the keys about texts that contain each
+    // other, `offloaded` those of offloading.
     let elsewhere = [
         "tokens.cache_bytes",
         "rag.leave",
@@ -342,6 +343,8 @@ fn every_key_changes_something() {
         "rag.repeats",
         "rag.join_chunks",
         "rag.recall_share",
+        "conversation.offload_above",
+        "conversation.offload_keep",
     ];
     for key in LoadedConfig::keys().filter(|key| !elsewhere.contains(key)) {
         let value = values.remove(key).unwrap_or_else(|| panic!("no test value for {key}"));

@@ -116,6 +116,7 @@ fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bo
                         joined: Vec::new(),
                         same_question: false,
                         cleared: None,
+                        forms: Vec::new(),
                     }),
                     Some(_) => None,
                 };

@@ -42,6 +42,7 @@ mod layout;
 #[cfg(feature = "openai")]
 mod media;
 mod models;
+mod offloaded;
 mod oracle;
 mod pins;
 mod prefix;

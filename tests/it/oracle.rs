@@ -14,14 +14,16 @@ mod verdicts;
 
 use crate::support::generate::{self, Session};
 use context_window::{
-    ExcludedReason, PlannedItem, Priority, Role, Section, Ttl,
+    Config, ContextWindowManager, Conversation, ExcludedReason, Model, PlanRequest, PlannedItem, Priority,
+    Role, Section, Ttl,
     config::{DocumentOrder, RagFill, Repair, TtlPolicy},
-    plan::{LimitedBy, PolicyRule},
+    plan::{LimitedBy, Overhead, PolicyRule},
 };
 use proptest::prelude::*;
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
+    sync::LazyLock,
 };
 use texts::Item;
 
@@ -99,6 +101,16 @@ const OVERFLOW: &str = "budget/overflow";
 /// Pins without room: the tokens available for each, and the limit that excluded it.
 type Fallen = BTreeMap<Unit, (i64, String)>;
 
+/// The tokens of the declared tool, as a prompt with nothing else has them.
+static TOOL: LazyLock<i64> = LazyLock::new(|| {
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Config::default()).unwrap();
+    let log = Conversation::new();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_tools(&*generate::RECALL)).unwrap();
+    let lines = plan.overhead.iter().filter(|line| line.what == Overhead::Tools);
+    lines.map(|line| line.tokens).sum()
+});
+
 fn frame(role: &str) -> i64 {
     3 + role.len() as i64
 }
@@ -139,6 +151,11 @@ impl<'a> Oracle<'a> {
 
     fn cap(&self, section: Section) -> i64 {
         self.s.config.sections.section(section).cap.map_or(i64::MAX, |cap| cap as i64)
+    }
+
+    /// Returns the tokens that every prompt has: three before the reply, and those of a declared tool.
+    fn overhead(&self) -> i64 {
+        3 + if self.s.declares_recall { *TOOL } else { 0 }
     }
 
     fn block(&self) -> i64 {
@@ -216,7 +233,7 @@ impl<'a> Oracle<'a> {
         }
         let minimums = Section::ALL.map(|section| self.used(section));
         let least: i64 = minimums.iter().sum();
-        let there = (self.s.budget as i64 - 3).max(0);
+        let there = (self.s.budget as i64 - self.overhead()).max(0);
         let competing = self.documents().iter().any(|(at, out)| out.is_none() && self.competes(*at));
         let mut reserve = if competing { self.block() } else { 0 };
         let merge = self.merge();
@@ -298,7 +315,7 @@ impl<'a> Oracle<'a> {
                 let opens = oracle.has_documents() || section == Section::Rag;
                 let block = if opens { oracle.block() } else { reserve };
                 (
-                    oracle.s.budget as i64 - 3 - used - block,
+                    oracle.s.budget as i64 - oracle.overhead() - used - block,
                     (oracle.cap(section) - oracle.used(section)).max(0),
                 )
             };

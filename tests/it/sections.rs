@@ -17,6 +17,7 @@ proptest! {
     #[test]
     fn pins_come_before_conversation_and_documents(mut session in generate::session()) {
         session.config.sections.system_pinned.cap = None;
+        session.declares_recall = false;
         let mut ample = session.clone();
         ample.config.sections.pins_limit = 1_000;
         ample.budget = 1_000_000;

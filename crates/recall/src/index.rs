@@ -16,6 +16,7 @@ use context_window::{
     Conversation, ItemId, Message, Part, Role,
     compaction::CompactionKind,
     conversation::{Entry, Event},
+    provider::wording::RECALL,
 };
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
@@ -116,7 +117,10 @@ impl RecallIndex {
         for id in ids {
             let position = log.position_of_message(id.as_str());
             if self.forgotten.insert(id) {
-                count += usize::from(position.is_some_and(|at| indexed_text(&log.messages()[at]).is_some()));
+                count +=
+                    usize::from(position.is_some_and(|at| {
+                        indexed_text(&log.messages()[at]).is_some() && !is_read_back(log, at)
+                    }));
             }
         }
         // From the beginning, so that postings, numbers of words and sums have no trace of them.
@@ -177,6 +181,14 @@ impl RecallIndex {
         !self.forgotten.is_empty() && self.forgotten.contains(&log.message_id(position as u32))
     }
 
+    /// Returns the text by which a message is found. Returns `None` if it is forgotten, has no words, is an
+    /// instruction of the application or a result of the tool `recall`, or if its texts are not loaded.
+    pub(crate) fn text_of<'l>(&self, log: &'l Conversation, position: usize) -> Option<Cow<'l, str>> {
+        // The conversation may still have the text of a forgotten message.
+        let is_out = self.is_forgotten(log, position) || is_read_back(log, position);
+        indexed_text(&log.messages()[position]).filter(|_| !is_out)
+    }
+
     /// Returns the passages with a message or a part of it.
     pub(crate) fn passages_of(&self, message: u32) -> Range<usize> {
         let first = self.passages.partition_point(|passage| passage.end.message < message);
@@ -215,7 +227,7 @@ impl RecallIndex {
         if let Some(writer) = &mut self.writer {
             writer.message(sum, self.is_closed);
         }
-        let text = if is_forgotten { None } else { indexed_text(message) };
+        let text = self.text_of(log, self.messages as usize);
         let mut pieces = Vec::new();
         if let Some(text) = text {
             pieces = self.pieces(&text);
@@ -343,9 +355,18 @@ pub(crate) enum ReadFault {
     OtherConversation,
 }
 
-/// Returns the text of a message by which it is found. Returns `None` if it has no words, is an instruction
-/// of the application, or its texts are not loaded.
-pub(crate) fn indexed_text(message: &Message) -> Option<Cow<'_, str>> {
+/// Checks if a message is a result of the tool `recall`. Its text is that of earlier messages.
+fn is_read_back(log: &Conversation, position: usize) -> bool {
+    // A result follows its call closely. The limit keeps the effort small for results without calls.
+    const MOST: usize = 100;
+    let Some(id) = log.messages()[position].answers() else { return false };
+    let mut calls = log.messages()[..position].iter().rev().take(MOST).flat_map(Message::tool_calls);
+    calls.find(|call| call.id == id).is_some_and(|call| call.name == RECALL)
+}
+
+/// Returns the text of a message. Returns `None` if it has no words, is an instruction of the application, or
+/// its texts are not loaded.
+fn indexed_text(message: &Message) -> Option<Cow<'_, str>> {
     if message.role().instructs() || !message.is_loaded() {
         return None;
     }

@@ -76,6 +76,9 @@ mod options;
 mod hit;
 mod recall;
 mod ranking;
+mod arguments;
+mod lines;
+mod tool;
 
 pub use error::Error;
 pub use file::{Opened, RebuildReason};

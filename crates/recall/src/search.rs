@@ -8,13 +8,7 @@
 //!   passages and their neighbours are compared. Of equal scores, the newer passage comes first. The question
 //!   itself, messages that a rewind removed, and those before a fresh start are left out.
 
-use crate::{
-    bm25::Bm25,
-    index::{RecallIndex, indexed_text},
-    passage::Passage,
-    query::Query,
-    words::each_word,
-};
+use crate::{bm25::Bm25, index::RecallIndex, passage::Passage, query::Query, words::each_word};
 use context_window::Conversation;
 use std::{
     cmp::Reverse,
@@ -266,11 +260,7 @@ pub(crate) fn each_text(
         if !message.is_loaded() {
             return false;
         }
-        // The conversation may still have it, but it is not in the index.
-        if index.is_forgotten(log, position) {
-            continue;
-        }
-        let Some(text) = indexed_text(message) else { continue };
+        let Some(text) = index.text_of(log, position) else { continue };
         let from = if position as u32 == passage.start.message { passage.start.byte as usize } else { 0 };
         let to = if position as u32 == passage.end.message { passage.end.byte as usize } else { text.len() };
         // A file may have other places than this text.

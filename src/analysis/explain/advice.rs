@@ -119,8 +119,11 @@ impl Explainer<'_> {
     }
 
     fn with_results_cleared(&self, before: u64) -> Result<Option<Advice>, Error> {
-        // With this option the provider clears results by itself.
-        if self.manager.requested_config().conversation.tool_results == ToolResults::Provider {
+        // With these options, the provider clears results by itself, or large ones are not in the prompt.
+        if matches!(
+            self.manager.requested_config().conversation.tool_results,
+            ToolResults::Provider | ToolResults::Offload
+        ) {
             return Ok(None);
         }
         let changed = self.with_options(|config| config.conversation.tool_results = ToolResults::Clear)?;

@@ -244,8 +244,8 @@ impl LaidOut<'_> {
         Ok(())
     }
 
-    /// Returns a message of an exchange as it is sent: a result may be cleared or clipped (rule S7), and
-    /// reasoning withheld.
+    /// Returns a message of an exchange as it is sent: a result may be offloaded, cleared or clipped (rule
+    /// S7), and reasoning withheld.
     fn as_sent(&mut self, piece: &SentMessage) -> Message {
         let rendering = self.costs.rendering();
         let is_result = piece.message.role() == Role::Tool;
@@ -253,18 +253,15 @@ impl LaidOut<'_> {
         // A clipped result belongs to the open exchange, which is never cleared.
         let clipped = position.is_some_and(|at| rendering.clipped.contains_key(&at));
         let cleared = !clipped && position.is_some_and(|at| self.candidates.is_cleared(at, rendering));
-        let Some(position) = position.filter(|_| clipped || cleared) else {
-            let withheld = piece.position.is_some_and(|at| self.candidates.withholds_reasoning(at));
-            return if withheld { piece.message.without_reasoning() } else { piece.message.clone() };
-        };
-        let list = if clipped { &mut self.draft.clipped } else { &mut self.draft.cleared };
-        list.push(piece.id.clone());
-        let sent = self.candidates.rendered(position, rendering).into_owned();
-        match piece.message.answers() {
-            // One of two calls with the same id has a new id in the prompt (H1).
-            Some(id) if sent.answers() != Some(id) => sent.answering(id),
-            _ => sent,
+        if let Some(position) = position.filter(|_| clipped || cleared) {
+            let list = if clipped { &mut self.draft.clipped } else { &mut self.draft.cleared };
+            list.push(piece.id.clone());
+            return piece.answered_by(self.candidates.rendered(position, rendering).into_owned());
         }
+        if position.is_some_and(|at| self.candidates.offloaded(at).is_some()) {
+            self.draft.offloaded.push(piece.id.clone());
+        }
+        self.candidates.full_piece(piece)
     }
 
     /// Adds a notice for each item that is kept one more turn under the policy `ask` (rule T2).

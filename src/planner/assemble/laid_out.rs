@@ -92,6 +92,8 @@ pub(super) struct Draft {
     pub(super) cleared: Vec<ItemId>,
     /// Results that are sent without their middle.
     pub(super) clipped: Vec<ItemId>,
+    /// The results that are offloaded.
+    pub(super) offloaded: Vec<ItemId>,
     /// Bytes of all rows except documents and state (see `meter::bytes`).
     pub(super) bytes: u64,
     /// Ids of placeholders that repairs added.

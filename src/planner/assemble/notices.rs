@@ -38,6 +38,7 @@ impl LaidOut<'_> {
         notices.extend(about_foreign_summaries(candidates));
         notices.extend(about_the_results(candidates, rendering, &self.draft));
         notices.extend(nothing_to_clear(candidates, excluded));
+        notices.extend(nothing_offloaded(candidates));
         notices.extend(about_foreign_messages(excluded));
         Ok(notices)
     }
@@ -139,7 +140,7 @@ fn about_foreign_summaries(candidates: &Candidates<'_>) -> Option<Notice> {
     (!ids.is_empty()).then(|| Notice { code: NoticeCode::ForeignCompaction, ids, text: text.into() })
 }
 
-/// Returns the notices of results that are cleared or clipped (rule S7).
+/// Returns the notices of results that are cleared, clipped or offloaded (rule S7).
 fn about_the_results(
     candidates: &Candidates<'_>,
     rendering: &ToolResultRendering,
@@ -158,9 +159,22 @@ fn about_the_results(
         &draft.clipped,
         "the middle is removed: otherwise required items would exceed the budget".to_owned(),
     );
+    let reads = if candidates.lacks_recall_tool() { "no tool" } else { "the tool recall" };
+    let offloaded = (
+        NoticeCode::ResultsOffloaded,
+        &draft.offloaded,
+        format!("only beginning and end are sent; {reads} reads the rest from the log"),
+    );
     let notice =
         |(code, ids, text): (NoticeCode, &Vec<ItemId>, String)| Notice { code, ids: ids.clone(), text };
-    [cleared, clipped].into_iter().filter(|(_, ids, _)| !ids.is_empty()).map(notice).collect()
+    [cleared, clipped, offloaded].into_iter().filter(|(_, ids, _)| !ids.is_empty()).map(notice).collect()
+}
+
+/// Returns a notice if results should be offloaded, but no declared tool reads them (rule S7).
+fn nothing_offloaded(candidates: &Candidates<'_>) -> Option<Notice> {
+    let text = "no tool result is offloaded: the request declares no tool recall, which would read the rest";
+    let notice = Notice { code: NoticeCode::NothingOffloaded, ids: Vec::new(), text: text.into() };
+    candidates.lacks_recall_tool().then_some(notice)
 }
 
 /// Returns a notice if results should be cleared and the window is too large, but no last prompt is known

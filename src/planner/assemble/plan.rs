@@ -118,6 +118,7 @@ impl<'r> LaidOut<'r> {
         let (window_start, anchored_at) = window(candidates, chosen);
         let carryover = Carryover {
             row_messages: draft.row_messages,
+            result_forms: candidates.result_forms().to_vec(),
             released_through: candidates.retained().released_through(rendering),
             sender: candidates.request().sender.clone(),
             documents_stay: candidates.retained().retains_texts(),

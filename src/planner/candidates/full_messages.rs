@@ -1,32 +1,35 @@
 //! Messages of the conversation as they are sent in full.
 //!
 //! - Input: a position in the conversation.
-//! - Output: the message, without withheld reasoning, and with the calls of a user as text.
-//! - Rules: H9, K1.
+//! - Output: the message, without withheld reasoning, with the calls of a user as text, and without the
+//!   middle of an offloaded result.
+//! - Rules: H9, K1, S7.
 
 use super::Candidates;
-use crate::{conversation::Place, message::Message, provider::wording};
+use crate::{conversation::Place, message::Message, planner::repair::SentMessage, provider::wording};
 use std::borrow::Cow;
 
 impl<'a> Candidates<'a> {
     /// Returns a message as it is sent in full. Calls of a user and their results become user text (rule H9).
     pub(crate) fn full_message(&self, position: u32) -> Cow<'a, Message> {
         // Most conversations have neither calls of users nor withheld reasoning: then nothing is copied.
+        if let Some(short) = self.offloaded(position) {
+            return Cow::Owned(short);
+        }
         if !self.log.turns().has_any_user_calls() && self.withheld.is_empty() {
             return Cow::Borrowed(self.log.message(position));
         }
-        match self.to_user_text(position) {
-            Some(text) => Cow::Owned(text),
-            None => match self.withheld.get(&position) {
-                Some(without) => Cow::Owned(without.clone()),
-                None => Cow::Borrowed(self.log.message(position)),
-            },
-        }
+        let changed = self.to_user_text(position).or_else(|| self.withheld.get(&position).cloned());
+        changed.map_or(Cow::Borrowed(self.log.message(position)), Cow::Owned)
     }
 
-    /// Checks if the reasoning of a message is withheld (rule K1).
-    pub(crate) fn withholds_reasoning(&self, position: u32) -> bool {
-        self.withheld.contains_key(&position)
+    /// Returns a message of an exchange as it is sent in full.
+    pub(crate) fn full_piece(&self, piece: &SentMessage) -> Message {
+        let Some(position) = piece.position else { return piece.message.clone() };
+        if self.withheld.contains_key(&position) {
+            return piece.message.without_reasoning();
+        }
+        self.offloaded(position).map_or_else(|| piece.message.clone(), |short| piece.answered_by(short))
     }
 
     /// Checks if a message is a call of the user or a result of one, which is sent as user text (rule H9).

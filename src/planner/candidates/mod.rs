@@ -40,6 +40,7 @@ mod index;
 mod map;
 mod full_messages;
 mod results;
+mod offloaded;
 mod similar;
 mod chunks;
 mod comparisons;
@@ -81,6 +82,8 @@ pub(crate) struct Candidates<'a> {
     live_from: TurnIndex,
     /// The first exchange from that turn on.
     live_exchanges_from: ExchangeIndex,
+    /// The forms of large results (rule S7).
+    forms: offloaded::ResultForms,
     /// Position before which results were sent as stubs (rule S7).
     cleared_before: Option<u32>,
     /// Messages whose reasoning is withheld, as they are sent, by position (rule K1).
@@ -246,6 +249,7 @@ impl<'a> Candidates<'a> {
             lost_window,
             live_from,
             live_exchanges_from: log.turns().first_exchange_from(live_from),
+            forms: offloaded::ResultForms::for_request(request, config, sticky.last),
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             withheld: without_reasoning(log, replan),
             retained,

@@ -8,7 +8,7 @@ use super::{CandidateId, Candidates};
 use crate::{
     conversation::{ExchangeIndex, Place},
     item::ItemId,
-    message::{Message, Role},
+    message::{Message, Role, ShortForm},
     planner::rendering::ToolResultRendering,
     provider::wording,
 };
@@ -40,6 +40,7 @@ impl Candidates<'_> {
     pub(super) fn is_shortened(&self, position: u32, rendering: &ToolResultRendering) -> bool {
         rendering.clipped.contains_key(&position)
             || position < rendering.cleared_before && stub(self, position).is_some()
+            || self.offloaded(position).is_some()
     }
 
     /// Returns a message as it is sent in a rendering.
@@ -84,7 +85,8 @@ pub(super) fn stub(candidates: &Candidates<'_>, position: u32) -> Option<Message
     }
     let bytes: usize = message.texts().map(str::len).sum();
     let id = candidates.log.message_id(position);
-    let stub = message.stub(&id, || wording::cleared_result(&id, bytes));
+    let make = || Some(message.with_new_text(wording::cleared_result(&id, bytes)));
+    let stub = message.shortened(&id, ShortForm::Stub, make)?;
     // A stub may be longer than a short text, but it is always smaller than an image.
     (stub.text().len() < bytes || message.images().next().is_some()).then_some(stub)
 }

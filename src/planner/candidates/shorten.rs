@@ -7,14 +7,14 @@
 
 use super::{
     CandidateId, Candidates, Costs,
+    offloaded::with_shorter_texts,
     results::{answered_exchange, stub},
 };
 use crate::{
     config::ToolResults,
     conversation::ExchangeIndex,
     error::Error,
-    item::ItemId,
-    message::{Message, Part, Role},
+    message::{Message, Role},
     planner::rendering::ToolResultRendering,
     provider::weight::Weight,
     provider::{conform::TurnPosition, wording},
@@ -86,7 +86,11 @@ impl Costs<'_> {
         let stub = self.meter().message(stub, TurnPosition::Past, u64::MAX)?.in_full();
         let limit = stub.saturating_add(wanted);
         Ok(
-            match self.meter().message(self.candidates().log.message(position), TurnPosition::Past, limit)? {
+            match self.meter().message(
+                &self.candidates().full_message(position),
+                TurnPosition::Past,
+                limit,
+            )? {
                 Weight::Exactly(tokens) => (tokens.saturating_sub(stub), tokens),
                 Weight::Over => (wanted, limit),
             },
@@ -119,15 +123,15 @@ impl Costs<'_> {
         // Only the open exchange becomes shorter, so it gets the rest of the total.
         let others = least.saturating_sub(self.whole(CandidateId::Exchange(open))?);
         let Some(room) = total.checked_sub(others) else { return Ok(None) };
-        let texts = self.texts_of(open);
-        let longest = texts.iter().flat_map(|(_, parts)| parts).filter_map(text_of).map(str::len).max();
-        let longest = longest.unwrap_or_default();
+        let results = self.results_of(open);
+        let texts = results.iter().map(|at| self.candidates().log.message(*at));
+        let longest = texts.map(|message| message.texts().map(str::len).sum()).max().unwrap_or_default();
         // Binary search for the longest clips that fit. Each step counts the open exchange once.
         let mut best = None;
         let (mut low, mut high) = (MIN_CLIPPED_BYTES, longest);
         while low <= high {
             let middle = usize::midpoint(low, high);
-            let tried = self.clipped_to(&texts, middle);
+            let tried = self.clipped_to(&results, middle);
             let fits = |costs: Self| costs.weigh(CandidateId::Exchange(open), room);
             if !tried.clipped.is_empty() && fits(self.with(tried.clone()))? != Weight::Over {
                 best = Some(tried);
@@ -144,7 +148,7 @@ impl Costs<'_> {
     /// smaller by this amount.
     pub(crate) fn clips_could_save(&self) -> Result<u64, Error> {
         let Some(open) = self.clippable() else { return Ok(0) };
-        let shortest = self.with(self.clipped_to(&self.texts_of(open), MIN_CLIPPED_BYTES));
+        let shortest = self.with(self.clipped_to(&self.results_of(open), MIN_CLIPPED_BYTES));
         let id = CandidateId::Exchange(open);
         Ok(self.whole(id)?.saturating_sub(shortest.whole(id)?))
     }
@@ -152,26 +156,34 @@ impl Costs<'_> {
     /// Returns the exchange whose results may be clipped and are not clipped yet.
     fn clippable(&self) -> Option<ExchangeIndex> {
         let (candidates, results) = (self.candidates(), self.rendering());
-        let clips = candidates.config.conversation.tool_results == ToolResults::Clip;
+        let clips =
+            matches!(candidates.config.conversation.tool_results, ToolResults::Clip | ToolResults::Offload);
         let required = |open: &ExchangeIndex| {
             candidates.index().required_conversation.contains(&CandidateId::Exchange(*open))
         };
         candidates.open.filter(required).filter(|_| clips && results.clipped.is_empty())
     }
 
-    /// Returns the positions of the results of an exchange, each with the parts that can be clipped.
-    fn texts_of(&self, exchange: ExchangeIndex) -> Vec<(u32, Vec<Part>)> {
-        let answers = self.candidates().log.turns().exchange(exchange).answers.iter().flatten();
-        answers.map(|at| (*at, clippable_parts(self.candidates().log.message(*at)))).collect()
+    /// Returns the positions of the results of an exchange.
+    fn results_of(&self, exchange: ExchangeIndex) -> Vec<u32> {
+        self.candidates().log.turns().exchange(exchange).answers.iter().flatten().copied().collect()
     }
 
     /// Returns this rendering with each of these results clipped to `bytes` bytes.
-    fn clipped_to(&self, texts: &[(u32, Vec<Part>)], bytes: usize) -> ToolResultRendering {
-        let log = self.candidates().log;
-        let clip = |(at, parts): &(u32, Vec<Part>)| {
-            Some((*at, clipped_result(log.message(*at), parts, &log.message_id(*at), bytes)?))
+    fn clipped_to(&self, results: &[u32], bytes: usize) -> ToolResultRendering {
+        let candidates = self.candidates();
+        let clip = |at: &u32| {
+            let (message, id) = (candidates.log.message(*at), candidates.log.message_id(*at));
+            let kept = candidates.offloaded(*at).and_then(|_| candidates.offloaded_bytes(*at));
+            let clipped = match kept {
+                // It already is as short as that.
+                Some(kept) if kept <= bytes as u64 => None,
+                Some(_) => with_shorter_texts(message, |text| wording::offloaded_result(&id, text, bytes)),
+                None => with_shorter_texts(message, |text| wording::clipped_result(&id, text, bytes)),
+            };
+            Some((*at, clipped?))
         };
-        ToolResultRendering { clipped: texts.iter().filter_map(clip).collect(), ..self.rendering().clone() }
+        ToolResultRendering { clipped: results.iter().filter_map(clip).collect(), ..self.rendering().clone() }
     }
 
     /// Creates the costs of the same candidates for another rendering.
@@ -202,39 +214,4 @@ fn newest_boundary(candidates: &Candidates<'_>, keep: u64, first: u32) -> u32 {
 /// Checks if a message is a tool result of an exchange.
 fn is_answer(candidates: &Candidates<'_>, position: u32) -> bool {
     candidates.log.message(position).role() == Role::Tool && answered_exchange(candidates, position).is_some()
-}
-
-/// Returns the parts of a tool result that are clipped. If it has media, each text is clipped by itself;
-/// otherwise all texts are one.
-fn clippable_parts(message: &Message) -> Vec<Part> {
-    if message.may_have_media() {
-        return message.as_parts();
-    }
-    let texts: Vec<&str> = message.plain_texts().collect();
-    vec![Part::Text(texts.join("\n"))]
-}
-
-/// Returns a tool result with texts of at most `bytes` bytes. Returns `None` if none of its texts is longer.
-fn clipped_result(message: &Message, parts: &[Part], id: &ItemId, bytes: usize) -> Option<Message> {
-    if !message.accepts_new_text() {
-        return None;
-    }
-    let clip = |part: &Part| wording::clipped_result(id, text_of(part)?, bytes);
-    let clipped: Vec<Option<String>> = parts.iter().map(clip).collect();
-    if clipped.iter().all(Option::is_none) {
-        return None;
-    }
-    if !message.may_have_media() {
-        return clipped.into_iter().flatten().next().map(|text| message.with_new_text(text));
-    }
-    let parts = clipped.into_iter().zip(parts);
-    let parts = parts.map(|(clipped, part)| clipped.map_or_else(|| part.clone(), Part::Text));
-    Some(message.replacing_content(parts.collect()))
-}
-
-fn text_of(part: &Part) -> Option<&str> {
-    match part {
-        Part::Text(text) => Some(text),
-        Part::Image { .. } | Part::Opaque { .. } => None,
-    }
 }

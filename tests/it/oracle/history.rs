@@ -91,7 +91,10 @@ impl Oracle<'_> {
             let fence = format!("<tool_result{}>\n\n</tool_result>", number(nth)).len() as i64;
             return Some(frame("user") + self.bytes_sent(at) + fence);
         }
-        let call = |nth| format!("<tool_call{} name=\"f\">\n{{}}\n</tool_call>", number(nth)).len() as i64;
+        let call = |nth: usize| {
+            let name = generate::tool_of(self.s.lines[head].calls[nth]);
+            format!("<tool_call{} name=\"{name}\">\n{{}}\n</tool_call>", number(nth)).len() as i64
+        };
         Some(frame("user") + self.texts[at].len() as i64 + (0..calls).map(call).sum::<i64>())
     }
 
@@ -100,7 +103,8 @@ impl Oracle<'_> {
             return size;
         }
         let line = &self.s.lines[at];
-        let calls = line.calls.len() as i64 * (3 + 1 + 2);
+        let call = |id: &&str| (3 + generate::tool_of(id).len() + 2) as i64;
+        let calls: i64 = line.calls.iter().map(call).sum();
         frame(line.role.name()) + self.bytes_sent(at) + calls
     }
 
@@ -116,11 +120,14 @@ impl Oracle<'_> {
             }
             Unit::Note(at) => frame("system") + self.s.note_text(at).len() as i64,
             Unit::Message(at) => {
-                let missing = self.answers[at].iter().filter(|answer| answer.is_none() && !self.is_head(at));
-                let missing = missing.count() as i64;
-                let made_up = frame("tool") + "No result was recorded for the call of f.".len() as i64;
+                let calls = self.s.lines[at].calls.iter().zip(&self.answers[at]);
+                let missing = calls.filter(|(_, answer)| answer.is_none() && !self.is_head(at));
+                let made_up = missing.map(|(call, _)| {
+                    let name = generate::tool_of(call);
+                    frame("tool") + format!("No result was recorded for the call of {name}.").len() as i64
+                });
                 let members: i64 = self.members(at).into_iter().map(|at| self.message_size(at)).sum();
-                members + missing * made_up
+                members + made_up.sum::<i64>()
             }
             Unit::Document(at) => {
                 let document = &self.items[at];

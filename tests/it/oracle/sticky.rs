@@ -1,6 +1,7 @@
 //! State that a prompt leaves for the next one, in the oracle's terms (rules S5, S7).
 
 use super::{BTreeMap, Oracle, RagFill, Role, Section, Unit};
+use crate::support::generate;
 use context_window::config::ToolResults;
 
 impl Oracle<'_> {
@@ -182,11 +183,58 @@ impl Oracle<'_> {
     pub fn text_sent(&self, at: usize) -> String {
         let text = &self.texts[at];
         let shorter = match self.clip {
-            Some(clip) if self.in_the_open_exchange(at) => clipped(at, text, clip),
+            Some(clip) if self.in_the_open_exchange(at) => self.clipped(at, clip),
             _ if at < self.cleared => self.stub(at),
             _ => None,
         };
-        shorter.unwrap_or_else(|| text.clone())
+        shorter.or_else(|| self.offloaded(at)).unwrap_or_else(|| text.clone())
+    }
+
+    /// Returns a result clipped to this number of bytes. An offloaded one keeps the line with its handle.
+    fn clipped(&self, at: usize, bytes: usize) -> Option<String> {
+        match self.offloaded(at).and(self.kept_outside(at)) {
+            Some(keep) if keep <= bytes as u64 => None,
+            Some(_) => without_middle(&self.texts[at], bytes, &handle(at)),
+            None => clipped(at, &self.texts[at], bytes),
+        }
+    }
+
+    /// Returns an offloaded result as sent.
+    fn offloaded(&self, at: usize) -> Option<String> {
+        without_middle(&self.texts[at], self.kept_outside(at)? as usize, &handle(at))
+    }
+
+    /// Returns the bytes that a result above its limit keeps. Results of users' calls and of the tool
+    /// `recall` have no limit.
+    fn kept_outside(&self, at: usize) -> Option<u64> {
+        let owner = self.owner[at].filter(|owner| !self.is_head(*owner))?;
+        let nth = self.answers[owner].iter().position(|answer| *answer == Some(at))?;
+        let (above, keep) = self.limits_of_results(at)?;
+        let is_read_back = generate::tool_of(self.s.lines[owner].calls[nth]) == "recall";
+        (!is_read_back && self.texts[at].len() as u64 > above).then_some(keep)
+    }
+
+    /// Returns the limit above which a result is offloaded, with the bytes that it keeps. Results that the
+    /// last prompt may have sent have the form that it recorded.
+    fn limits_of_results(&self, at: usize) -> Option<(u64, u64)> {
+        let options = self.s.config.conversation;
+        let offloads = options.tool_results == ToolResults::Offload && self.s.declares_recall;
+        let now = offloads.then_some((options.offload_above, options.offload_keep));
+        let known = self.s.lines.len();
+        let Some(before) = &self.s.before else { return now };
+        let sent = |line: &generate::Line| line.role == Role::Assistant && line.answers.is_none();
+        let replied = self.s.lines.iter().rposition(sent).map_or(0, |at| at + 1);
+        let asked = if before.same_question { self.live_question().map_or(0, |at| at + 1) } else { 0 };
+        let new = replied.max(asked);
+        let mut forms = before.forms.clone();
+        if forms.last().and_then(|form| form.1) != now && (new < known || new == 0) {
+            forms.push((new, now));
+        }
+        forms.retain(|form| form.0 < known || form.0 == 0);
+        // A form that begins after the next one begins with it.
+        let start = |nth: usize| forms[nth..].iter().map(|form| form.0).min().unwrap_or_default();
+        let of = (0..forms.len()).rfind(|nth| start(*nth) <= at)?;
+        forms[of].1
     }
 
     fn open(&self) -> Option<usize> {
@@ -233,7 +281,8 @@ impl Oracle<'_> {
             if owner < start || self.dead(turn, owner).is_some() {
                 continue;
             }
-            let (frame, size) = (super::frame("tool"), self.texts[at].len() as i64);
+            let sent = self.offloaded(at).unwrap_or_else(|| self.texts[at].clone());
+            let (frame, size) = (super::frame("tool"), sent.len() as i64);
             let limit = frame + stub as i64 + (least - freed);
             freed += (size - stub as i64).min(least - freed);
             weighed += (frame + size).min(limit);
@@ -249,7 +298,8 @@ impl Oracle<'_> {
 
     /// Returns the longest clip at which the minimum fits, by trying all of them.
     pub fn clip_to(&self, least: i64, total: i64) -> Option<usize> {
-        if self.s.config.conversation.tool_results != ToolResults::Clip || self.clip.is_some() {
+        let results = self.s.config.conversation.tool_results;
+        if !matches!(results, ToolResults::Clip | ToolResults::Offload) || self.clip.is_some() {
             return None;
         }
         let open = self.open().filter(|open| self.required().contains(open))?;
@@ -260,7 +310,7 @@ impl Oracle<'_> {
             clipped.size(Unit::Message(open))
         };
         let whole = self.size(Unit::Message(open));
-        let shortens = |clip: &usize| results.clone().any(|at| clipped(at, &self.texts[at], *clip).is_some());
+        let shortens = |clip: &usize| results.clone().any(|at| self.clipped(at, *clip).is_some());
         (200..=longest).rev().find(|clip| shortens(clip) && least - whole + size(*clip) <= total)
     }
 }
@@ -268,8 +318,19 @@ impl Oracle<'_> {
 /// Returns a text clipped to this number of bytes, or `None` if that is no shorter.
 fn clipped(at: usize, text: &str, bytes: usize) -> Option<String> {
     let size = text.len();
+    without_middle(text, bytes, &format!(" of the {size} bytes of m{at} are left out here."))
+}
+
+/// Returns the end of the line of an offloaded result.
+fn handle(at: usize) -> String {
+    format!(" of SIZE bytes are left out here. To read them, call recall with the handle m{at}.")
+}
+
+/// Returns a text with this number of bytes of its beginning and end, or `None` if that is no shorter.
+fn without_middle(text: &str, bytes: usize, line: &str) -> Option<String> {
+    let size = text.len();
     let gap = size.checked_sub(bytes).filter(|gap| *gap > 0)?;
-    let note = format!("\n[{gap} of the {size} bytes of m{at} are left out here.]\n");
+    let note = format!("\n[{gap}{}]\n", line.replace("SIZE", &size.to_string()));
     let end = size - bytes / 2;
     let clipped = format!("{}{note}{}", &text[..end - gap], &text[end..]);
     (clipped.len() < size).then_some(clipped)

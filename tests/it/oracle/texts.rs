@@ -237,7 +237,10 @@ impl Oracle<'_> {
             let nth = self.answers[head].iter().position(|answer| *answer == Some(at)).unwrap();
             return format!("<tool_result{}>\n{text}\n</tool_result>", number(nth));
         }
-        let call = |nth| format!("<tool_call{} name=\"f\">\n{{}}\n</tool_call>", number(nth));
+        let call = |nth: usize| {
+            let name = generate::tool_of(calls[nth]);
+            format!("<tool_call{} name=\"{name}\">\n{{}}\n</tool_call>", number(nth))
+        };
         std::iter::once(text).chain((0..calls.len()).map(call)).collect::<Vec<_>>().join("\n")
     }
 

@@ -4,12 +4,12 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Error, ItemId, Message, Model, PinnedItem,
-    PlanRequest, Priority, RagItem, RequestLimits, RetrievedItems, Role, TokenCounter, ToolCall, Ttl,
+    PlanRequest, Priority, RagItem, RequestLimits, RetrievedItems, Role, TokenCounter, Tool, ToolCall, Ttl,
     config::{Placement, RagFill, Repair, Sections, ToolResults, TtlPolicy},
     plan::Anchor,
 };
 use proptest::prelude::*;
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
 mod texts;
 
@@ -90,7 +90,17 @@ pub struct Session {
     pub quotes: Vec<(Quoting, String)>,
     pub budget: u64,
     pub config: Config,
+    /// True if the request declares the tool that reads offloaded results.
+    pub declares_recall: bool,
     pub before: Option<Before>,
+}
+
+/// The tool that reads offloaded results.
+pub static RECALL: LazyLock<[Tool; 1]> = LazyLock::new(|| [Tool::new("recall", "", "")]);
+
+/// Returns the name of the tool of a call.
+pub fn tool_of(call: &str) -> &'static str {
+    if call == "z" { "recall" } else { "f" }
 }
 
 /// State left by the prompt before this one.
@@ -104,6 +114,9 @@ pub struct Before {
     pub joined: Vec<u32>,
     pub same_question: bool,
     pub cleared: Option<usize>,
+    /// The forms of results: the first message of each, and the bytes above which results are offloaded with
+    /// those that they keep.
+    pub forms: Vec<(usize, Option<(u64, u64)>)>,
 }
 
 impl Session {
@@ -143,6 +156,9 @@ impl Session {
         let mut request = PlanRequest::new(log)
             .with_retrieved(self.retrieved())
             .with_limits(RequestLimits::prompt_budget(self.budget));
+        if self.declares_recall {
+            request = request.with_tools(&*RECALL);
+        }
         if let Some(size) = self.focus {
             request = request.with_focus("F".repeat(size));
         }
@@ -160,7 +176,12 @@ impl Session {
         let live = self.lines.iter().rposition(live);
         let message = |at: usize| format!("m{at}");
         let live = if before.same_question { live.map(message) } else { Some("another question".into()) };
+        let forms = before.forms.iter().map(|(from, offload)| {
+            let offload = offload.map(|(above, keep)| serde_json::json!({"above": above, "keep": keep}));
+            serde_json::json!({"from": message(*from), "offload": offload})
+        });
         let anchor = serde_json::json!({
+            "result_forms": forms.collect::<Vec<_>>(),
             "window_start": message(before.start),
             "live": live,
             "rag": before.set,
@@ -244,7 +265,7 @@ impl Line {
             Some(id) => Message::tool(id, text),
             None => Message::new(self.role, text),
         };
-        let calls = self.calls.iter().map(|id| ToolCall::new(*id, "f", "{}"));
+        let calls = self.calls.iter().map(|id| ToolCall::new(*id, tool_of(id), "{}"));
         if self.calls.is_empty() { message } else { message.with_tool_calls(calls) }
     }
 }
@@ -342,7 +363,7 @@ fn config() -> impl Strategy<Value = Config> {
     let pins_limit = prop_oneof![1 => Just(0), 2 => Just(500), 2 => 0u16..=1000, 1 => Just(1000)];
     let cap = || prop_oneof![4 => Just(None), 1 => (0u64..300).prop_map(Some)];
     let limit = |most: u64| prop_oneof![5 => Just(None), 1 => (1..most).prop_map(Some)];
-    let choices = (0u8..2, 0u8..2, 0u8..3, 0u8..3, (0u8..3, 1u16..=1000, 0u64..3, 0u64..200));
+    let choices = (0u8..2, 0u8..2, 0u8..3, 0u8..3, (0u8..4, 1u16..=1000, 0u64..3, 0u64..200), offload());
     (
         shares,
         (cap(), cap(), cap(), pins_limit),
@@ -371,13 +392,20 @@ fn config() -> impl Strategy<Value = Config> {
                     [Repair::Synthesize, Repair::Drop, Repair::Synthesize][usize::from(choices.3)];
                 let (results, low_mark, keep, least) = choices.4;
                 config.conversation.tool_results =
-                    [ToolResults::Keep, ToolResults::Clear, ToolResults::Clip][usize::from(results)];
+                    [ToolResults::Keep, ToolResults::Clear, ToolResults::Clip, ToolResults::Offload]
+                        [usize::from(results)];
+                (config.conversation.offload_above, config.conversation.offload_keep) = choices.5;
                 config.conversation.low_mark = low_mark;
                 config.conversation.keep_results = keep;
                 config.conversation.clear_at_least = least;
                 config
             },
         )
+}
+
+/// Generates the bytes above which results are offloaded, and those that they keep.
+fn offload() -> impl Strategy<Value = (u64, u64)> {
+    (0u64..300, 0u64..120)
 }
 
 pub fn session() -> impl Strategy<Value = Session> {
@@ -390,8 +418,9 @@ fn plain_session() -> impl Strategy<Value = Session> {
     let note = (1usize..60, priority(), ttl());
     let parts = (size(), size(), prop::collection::vec(1usize..40, 0..3), prop::collection::vec(note, 0..4));
     let lists = (prop::collection::vec(line(), 0..14), prop::collection::vec(document(), 0..7));
-    (parts, lists, 1u64..1500, config(), prop::option::of(before())).prop_map(
-        |((system, focus, states, notes), (lines, rag), budget, config, before)| Session {
+    (parts, lists, 1u64..1500, (config(), any::<bool>()), prop::option::of(before())).prop_map(
+        |((system, focus, states, notes), (lines, rag), budget, (config, declares), before)| Session {
+            declares_recall: declares && config.conversation.tool_results == ToolResults::Offload,
             system,
             focus,
             states,
@@ -442,6 +471,7 @@ fn plain_crowded() -> impl Strategy<Value = Session> {
                 quotes: Vec::new(),
                 budget: question as u64 + room,
                 config,
+                declares_recall: false,
                 before: None,
             }
         },
@@ -490,10 +520,12 @@ pub fn pinned() -> impl Strategy<Value = Session> {
 
 fn before() -> impl Strategy<Value = Before> {
     let set = prop::sample::subsequence(&["d1", "d2", "d3", "d4", "d5", "d6", "d7"][..], 0..5).prop_shuffle();
-    (0usize..15, set, any::<bool>(), prop::option::of(0usize..15)).prop_map(
-        |(start, set, same_question, cleared)| {
+    let form = (0usize..15, prop::option::of(offload()));
+    let forms = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(form, 1..3)];
+    (0usize..15, set, any::<bool>(), prop::option::of(0usize..15), forms).prop_map(
+        |(start, set, same_question, cleared, forms)| {
             let (ranks, joined) = (Vec::new(), Vec::new());
-            Before { start, set, ranks, joined, same_question, cleared }
+            Before { start, set, ranks, joined, same_question, cleared, forms }
         },
     )
 }

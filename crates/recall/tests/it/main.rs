@@ -5,3 +5,4 @@ mod file;
 mod laws;
 mod scripts;
 mod talk;
+mod tool;

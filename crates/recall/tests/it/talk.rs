@@ -1,6 +1,6 @@
 //! Conversations for tests.
 
-use context_window::{Conversation, Message, Role};
+use context_window::{Conversation, Message, Role, ToolCall};
 use proptest::prelude::*;
 use std::path::PathBuf;
 
@@ -14,6 +14,8 @@ const WORDS: [&str; 24] = [
 pub(crate) enum Step {
     Say(Message),
     Rewind(usize),
+    /// A call of the tool `recall` with its result, or of another tool.
+    Call(String, bool),
     StartFresh,
     Undo,
 }
@@ -28,6 +30,7 @@ fn text(most: usize) -> impl Strategy<Value = String> {
 
 fn step() -> impl Strategy<Value = Step> {
     let role = prop::sample::select(&[Role::User, Role::Assistant, Role::User, Role::System][..]);
+    let result = (text(12), any::<bool>()).prop_map(|(text, reads_back)| Step::Call(text, reads_back));
     let text = prop_oneof![6 => text(12), 3 => text(90), 1 => text(900)];
     let name = prop::option::of(prop::sample::select(&["Ida", "Ben"][..]));
     prop_oneof![
@@ -39,6 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
             })
         }),
         2 => (1usize..6).prop_map(Step::Rewind),
+        2 => result,
         1 => Just(Step::StartFresh),
         1 => Just(Step::Undo),
     ]
@@ -53,6 +57,12 @@ pub(crate) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
 pub(crate) fn apply(log: &mut Conversation, step: &Step) {
     match step {
         Step::Say(message) => drop(log.push(message.clone())),
+        Step::Call(text, reads_back) => {
+            let (id, name) =
+                (format!("c{}", log.messages().len()), if *reads_back { "recall" } else { "run" });
+            log.push(Message::assistant("").with_tool_calls([ToolCall::new(&id, name, "{}")]));
+            log.push(Message::tool(id, text));
+        }
         Step::Rewind(back) => {
             if let Some(at) = log.messages().len().checked_sub(*back) {
                 // A message that an earlier rewind removed is refused.

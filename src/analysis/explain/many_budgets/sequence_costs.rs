@@ -236,7 +236,7 @@ fn messages<'c>(candidates: &'c Candidates<'_>, id: CandidateId) -> Vec<Cow<'c, 
                 return vec![candidates.full_message(exchange.at)];
             }
             let pieces = repair::repaired_messages(candidates.log(), exchange);
-            pieces.into_iter().map(|piece| Cow::Owned(piece.message)).collect()
+            pieces.iter().map(|piece| Cow::Owned(candidates.full_piece(piece))).collect()
         }
         _ => candidates.members(id).into_iter().map(|position| candidates.full_message(position)).collect(),
     }

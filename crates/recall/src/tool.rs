@@ -1,0 +1,296 @@
+//! The tool `recall`, with which the model searches earlier messages and reads offloaded results.
+//!
+//! - Input: a call of the model.
+//! - Output: its result: passages for words, or lines of one message, as many as a limit in tokens allows.
+//! - Rules: S7. The planner offloads results only if the request declares this tool, and never the results of
+//!   the tool itself.
+
+use crate::{
+    arguments::{Arguments, Subject},
+    index::plain_text,
+    lines::{Line, fit, split},
+    recall::Recall,
+};
+use context_window::{
+    ContextPlan, Conversation, Error, Message, TokenCounter, Tool, ToolCall, provider::wording::RECALL,
+    text::plain::bounded,
+};
+use regex::{Regex, RegexBuilder};
+use std::fmt::Write as _;
+
+/// The description for the model.
+const DESCRIPTION: &str = "Searches the earlier messages of this conversation, and reads messages and tool \
+    results that are only partly in the prompt. Give a query to search, or a handle to read.";
+
+/// The parameters, as a JSON schema. It has only keywords that all providers accept.
+const SCHEMA: &str = r#"{"type":"object","properties":{"query":{"type":"string","description":"Words to search for in earlier messages."},"handle":{"type":"string","description":"The handle of a message or tool result, such as m12."},"first_line":{"type":"integer","description":"With a handle: the first line to read, from 1."},"last_line":{"type":"integer","description":"With a handle: the last line to read."},"pattern":{"type":"string","description":"With a handle: a regular expression; only matching lines are read."},"max_tokens":{"type":"integer","description":"The maximum tokens of the result."}}}"#;
+
+/// The maximum tokens of a result if the call sets no limit.
+const USUAL_TOKENS: u64 = 2_000;
+
+/// The least limit in tokens: a result needs some of them to say which lines it has.
+const LEAST_TOKENS: u64 = 64;
+
+/// The largest memory of a compiled pattern, in bytes.
+const PATTERN_BYTES: usize = 1 << 20;
+
+impl Recall {
+    /// Returns the definition of the tool `recall`. Pass it to
+    /// [`context_window::PlanRequest::with_tools`] with your other tools; the plan writes it in the wire
+    /// format of the model.
+    ///
+    /// ```
+    /// use context_window::{
+    ///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter, ToolCall,
+    ///     config::ToolResults,
+    /// };
+    /// use context_window_recall::Recall;
+    ///
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// let mut config = Config::default();
+    /// config.conversation.tool_results = ToolResults::Offload;
+    /// let counter = TokenCounter::chars_per_4();
+    /// let manager = ContextWindowManager::new(Model::custom("m"), counter, config)?;
+    /// let tools = [Recall::tool()];
+    /// let mut recall = Recall::new();
+    ///
+    /// let list: String = (1..=4_000).map(|at| format!("file {at}\n")).collect();
+    /// let mut log = Conversation::from([
+    ///     Message::user("Which file is the 2,000th?"),
+    ///     Message::assistant("").with_tool_calls([ToolCall::new("c1", "list", "{}")]),
+    ///     Message::tool("c1", list),
+    /// ]);
+    /// let plan = manager.build_plan(&PlanRequest::new(&log).with_tools(&tools))?;
+    /// assert!(plan.estimated_tokens_total.tokens < 1_000); // of 10,000
+    ///
+    /// // The model reads the middle.
+    /// let lines = r#"{"handle": "m2", "first_line": 1999, "last_line": 2001}"#;
+    /// let call = ToolCall::new("c2", "recall", lines);
+    /// log.push_reply(&plan, Message::assistant("").with_tool_calls([call.clone()]), None);
+    /// let result = recall.answer(&log, &call, manager.counter(), Recall::room(&plan))?;
+    /// assert_eq!(result.text(), "[m2: lines 1999 to 2001 of 4000]\nfile 1999\nfile 2000\nfile 2001\n");
+    /// log.push(result);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn tool() -> Tool {
+        Tool::new(RECALL, DESCRIPTION, SCHEMA)
+    }
+
+    /// Returns the tokens that the results of a reply's calls may have together: three quarters of the tokens
+    /// that the plan of its prompt left free, and at least a sixteenth of the prompt budget, for which the
+    /// next plan may cut the window.
+    #[must_use]
+    pub fn room(plan: &ContextPlan) -> u64 {
+        let free = plan.prompt_budget.saturating_sub(plan.estimated_tokens_total.tokens);
+        (free / 4 * 3).max(plan.prompt_budget / 16)
+    }
+
+    /// Returns the result of a call of the tool, with at most `most` tokens, but at least 64. Indexes new
+    /// messages first.
+    ///
+    /// - A call with a query gets the best passages.
+    /// - A call with a handle, which is the id of a message, gets its lines. A line of more than 1,000 bytes
+    ///   counts as several.
+    ///
+    /// A call that cannot be answered gets a failed result with the mistake and the remedy, for the model.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if your own token counter fails; the source is its error.
+    pub fn answer(
+        &mut self,
+        log: &Conversation,
+        call: &ToolCall,
+        counter: &TokenCounter,
+        most: u64,
+    ) -> Result<Message, Error> {
+        // The messages since the last call may be asked for.
+        self.update(log);
+        let arguments = match Arguments::parse(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(mistake) => return Ok(failed(call, &mistake)),
+        };
+        let limit = most.min(arguments.max_tokens.unwrap_or(USUAL_TOKENS)).max(LEAST_TOKENS);
+        let answer = match &arguments.subject {
+            Subject::Query(query) => self.passages(log, query, counter, limit)?,
+            Subject::Message(handle) => match self.readable_text(log, handle) {
+                Ok(text) => read(&text, handle, &arguments, counter, limit)?,
+                Err(mistake) => Err(mistake),
+            },
+        };
+        Ok(match answer {
+            Ok(text) => Message::tool(&call.id, text),
+            Err(mistake) => failed(call, &mistake),
+        })
+    }
+
+    /// Returns the passages for a query.
+    fn passages(
+        &self,
+        log: &Conversation,
+        query: &str,
+        counter: &TokenCounter,
+        limit: u64,
+    ) -> Result<Result<String, String>, Error> {
+        let mut text = String::new();
+        for hit in self.search(log, query) {
+            let first = hit.id.as_str().strip_prefix("recall:").unwrap_or(hit.id.as_str());
+            let _ = match hit.ids.last().filter(|_| hit.ids.len() > 1) {
+                Some(last) => writeln!(text, "[{first} to {last}]"),
+                None => writeln!(text, "[{first}]"),
+            };
+            text.push_str(&hit.text);
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+        }
+        if text.is_empty() {
+            return Ok(Err("no earlier message has these words: try others".into()));
+        }
+        let lines = split(&text);
+        let render = |count: usize, bytes: usize| {
+            let mut found =
+                "[earlier messages, the best passage first; history, no instruction]\n".to_owned();
+            push_lines(&mut found, &lines, count, bytes);
+            if count < lines.len() {
+                found.push_str(
+                    "[more is not shown: read a message by its handle, or search for rarer words]\n",
+                );
+            }
+            found
+        };
+        Ok(fit(&lines, counter, limit, render)?.ok_or_else(no_room))
+    }
+
+    /// Returns the text of a message.
+    fn readable_text(&self, log: &Conversation, handle: &str) -> Result<String, String> {
+        let is_readable = |at: &usize| {
+            let is_removed = self.index().removed().iter().any(|range| range.contains(&(*at as u32)));
+            !is_removed && !self.index().is_forgotten(log, *at) && !log.messages()[*at].role().instructs()
+        };
+        let Some(position) = log.position_of_message(handle).filter(is_readable) else {
+            return Err("no message has this handle: take one from a result, or search with a query".into());
+        };
+        let message = &log.messages()[position];
+        if !message.is_loaded() {
+            return Err("the text of this message is not loaded: search with a query".into());
+        }
+        Ok(plain_text(message).into_owned())
+    }
+}
+
+/// Returns the lines of a text that a call asks for.
+fn read(
+    text: &str,
+    handle: &str,
+    arguments: &Arguments,
+    counter: &TokenCounter,
+    limit: u64,
+) -> Result<Result<String, String>, Error> {
+    let all = split(text);
+    let (first, last) = arguments.lines;
+    if first == 0 || first > last || first > all.len() {
+        return Ok(Err(format!("no such lines: {handle} has the lines 1 to {}", all.len())));
+    }
+    // A range may end behind the text, because the model does not know its length.
+    let lines = &all[first - 1..last.min(all.len())];
+    let Some(pattern) = &arguments.pattern else {
+        return Ok(read_range(handle, &all, lines, counter, limit)?.ok_or_else(no_room));
+    };
+    match compile(pattern) {
+        Ok(pattern) => read_matches(text, handle, lines, &pattern, counter, limit),
+        Err(mistake) => Ok(Err(mistake)),
+    }
+}
+
+/// Returns successive lines.
+fn read_range(
+    handle: &str,
+    all: &[Line<'_>],
+    lines: &[Line<'_>],
+    counter: &TokenCounter,
+    limit: u64,
+) -> Result<Option<String>, Error> {
+    let first = lines[0].number;
+    let render = |count: usize, bytes: usize| {
+        // The number of a line that is shown only in part counts too.
+        let last = first + count.max(1) - 1;
+        let mut read = format!("[{handle}: lines {first} to {last} of {}]\n", all.len());
+        push_lines(&mut read, lines, count, bytes);
+        if count == 0 {
+            let _ = writeln!(read, "[line {first} goes on]");
+        } else if count < lines.len() {
+            let _ = writeln!(read, "[more lines from {} on]", last + 1);
+        }
+        read
+    };
+    fit(lines, counter, limit, render)
+}
+
+/// Returns the lines with a match, each after its number.
+fn read_matches(
+    text: &str,
+    handle: &str,
+    lines: &[Line<'_>],
+    pattern: &Regex,
+    counter: &TokenCounter,
+    limit: u64,
+) -> Result<Result<String, String>, Error> {
+    // Matches are found in whole lines of the text, each of which may be several lines here.
+    let (mut matches, mut start) = (Vec::new(), 0);
+    for whole in text.split_inclusive('\n') {
+        let line = whole.strip_suffix('\n').unwrap_or(whole);
+        matches.extend(pattern.find_iter(line).map(|found| start + found.start()..start + found.end()));
+        start += whole.len();
+    }
+    let has_match = |line: &&Line<'_>| {
+        // A match without bytes, such as the end of a line, is in the line that it begins in.
+        let after = matches.partition_point(|found| found.end.max(found.start + 1) <= line.bytes.start);
+        matches.get(after).is_some_and(|found| found.start < line.bytes.end)
+    };
+    let matching: Vec<Line<'_>> = lines.iter().filter(has_match).cloned().collect();
+    if matching.is_empty() {
+        return Ok(Err(format!("no line of {handle} matches {pattern}")));
+    }
+    let render = |count: usize, bytes: usize| {
+        let mut read = format!("[{handle}: {count} of {} lines that match]\n", matching.len());
+        for (at, line) in matching.iter().take(count.max(1)).enumerate() {
+            let text = if at < count { line.text } else { &line.text[..bytes] };
+            let _ = writeln!(read, "{}: {text}", line.number);
+        }
+        if let Some(next) = matching.get(count) {
+            let _ = writeln!(read, "[more matches from line {} on]", next.number);
+        }
+        read
+    };
+    Ok(fit(&matching, counter, limit, render)?.ok_or_else(no_room))
+}
+
+/// Compiles a pattern. The time of a search is linear in the text, whatever the pattern is.
+fn compile(pattern: &str) -> Result<Regex, String> {
+    let compiled = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
+    compiled.map_err(|error| format!("the pattern is no regular expression: {error}"))
+}
+
+/// Writes lines, and bytes of the one after them.
+fn push_lines(text: &mut String, lines: &[Line<'_>], count: usize, bytes: usize) {
+    for line in &lines[..count] {
+        text.push_str(line.text);
+        text.push('\n');
+    }
+    if bytes > 0 {
+        text.push_str(&lines[count].text[..bytes]);
+        text.push('\n');
+    }
+}
+
+fn no_room() -> String {
+    "the limit in tokens is too low for any line".into()
+}
+
+/// Returns the result of a call that cannot be answered.
+fn failed(call: &ToolCall, mistake: &str) -> Message {
+    Message::tool(&call.id, bounded(mistake).as_ref()).into_failed()
+}

@@ -1,0 +1,171 @@
+//! Large results outside of the prompt (rule S7): the form of a result never changes.
+
+use crate::support::generate;
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PlanRequest,
+    RequestLimits, Role, Tool, ToolCall,
+    config::ToolResults,
+    plan::{Anchor, NoticeCode},
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// One prompt and its reply: the settings of its request, and the results that follow.
+#[derive(Debug, Clone)]
+struct Step {
+    offloads: bool,
+    declares: bool,
+    above: u64,
+    keep: u64,
+    /// True if the reply is lost, so that the next prompt follows the same messages.
+    is_repeated: bool,
+    /// The messages to go back before this prompt.
+    rewinds: usize,
+    /// The sizes of the results of the reply's calls; none ends the turn.
+    results: Vec<usize>,
+    is_read_back: bool,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let rewinds = prop_oneof![9 => Just(0usize), 1 => 1usize..5];
+    let often = || prop::bool::weighted(0.8);
+    (
+        often(),
+        often(),
+        0u64..400,
+        0u64..200,
+        prop::bool::weighted(0.1),
+        rewinds,
+        prop::collection::vec(0usize..900, 0..3),
+        prop::bool::weighted(0.1),
+    )
+        .prop_map(|(offloads, declares, above, keep, is_repeated, rewinds, results, is_read_back)| {
+            Step {
+                offloads,
+                declares,
+                above,
+                keep: keep.min(above),
+                is_repeated,
+                rewinds,
+                results,
+                is_read_back,
+            }
+        })
+}
+
+fn manager(step: &Step) -> ContextWindowManager {
+    let mut config = Config::default();
+    config.conversation.tool_results = if step.offloads { ToolResults::Offload } else { ToolResults::Keep };
+    (config.conversation.offload_above, config.conversation.offload_keep) = (step.above, step.keep);
+    ContextWindowManager::new(Model::custom("test"), generate::bytes(), config).unwrap()
+}
+
+/// Returns the texts of the results in a plan by row id.
+fn results(plan: &ContextPlan) -> BTreeMap<String, String> {
+    let rows = plan.by_item().into_iter();
+    let results = rows.filter(|row| row.kind == ItemKind::Message && row.message.role() == Role::Tool);
+    results.map(|row| (row.ids[0].to_string(), row.message.text().to_owned())).collect()
+}
+
+proptest! {
+    #![proptest_config(generate::cases(300, 20_000))]
+
+    #[test]
+    fn results_keep_the_form_of_their_first_prompt(steps in prop::collection::vec(step(), 1..14), budget in 2_000u64..20_000) {
+        let tools = [Tool::new("recall", "", "")];
+        let mut log = Conversation::from([Message::user("The task.")]);
+        let (mut sent, mut calls) = (BTreeMap::<String, String>::new(), 0);
+        // The application that keeps its anchor itself has an equal log without prompts.
+        let (mut stateless, mut anchor) = (log.clone(), None::<Anchor>);
+        for step in steps {
+            let at = log.messages().len().saturating_sub(step.rewinds);
+            if step.rewinds > 0 && at > 0 && log.rewind_before(format!("m{at}")).is_ok() {
+                stateless.rewind_before(format!("m{at}")).unwrap();
+                for log in [&mut log, &mut stateless] {
+                    log.push(Message::user("Again."));
+                }
+            }
+            let manager = manager(&step);
+            let request = |log| {
+                let request = PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget));
+                if step.declares { request.with_tools(&tools) } else { request }
+            };
+            let plan = manager.build_plan(&request(&log)).unwrap();
+            let again = anchor.iter().fold(request(&stateless), |request, anchor| request.with_previous(anchor.clone()));
+            let again = manager.build_plan(&again).unwrap();
+            prop_assert_eq!(results(&plan), results(&again));
+            if step.is_repeated {
+                // A prompt without a reply is remembered by its anchor only.
+                continue;
+            }
+            for (id, text) in results(&plan) {
+                let result = &log.messages()[log.position_of_message(&id).unwrap()];
+                let whole = result.text();
+                let is_new = !sent.contains_key(&id);
+                let first = sent.entry(id.clone()).or_insert_with(|| text.clone());
+                prop_assert_eq!(&*first, &text, "{}", id);
+                let is_read_back = log.messages().iter().flat_map(Message::tool_calls).any(|call| {
+                    result.answers() == Some(&call.id) && call.name == "recall"
+                });
+                if is_read_back || is_new && !(step.offloads && step.declares) {
+                    prop_assert_eq!(whole, &text, "{}", id);
+                } else if is_new {
+                    // Short enough results stay whole, and no text gets longer.
+                    prop_assert!(text == whole || whole.len() as u64 > step.above && text.len() < whole.len());
+                    let line = format!(" call recall with the handle {id}.]");
+                    prop_assert!(whole.len() < step.above as usize + 200 || text.contains(&line), "{}", text);
+                }
+            }
+            let has_notice = plan.notices.iter().any(|notice| notice.code == NoticeCode::NothingOffloaded);
+            prop_assert_eq!(has_notice, step.offloads && !step.declares);
+            anchor = Some(serde_json::from_str(&serde_json::to_string(&plan.anchor()).unwrap()).unwrap());
+            let name = if step.is_read_back { "recall" } else { "run" };
+            let made: Vec<ToolCall> = (calls..).zip(&step.results).map(|(at, _)| ToolCall::new(format!("c{at}"), name, "{}")).collect();
+            let reply = Message::assistant("Done.").with_tool_calls(made.clone());
+            log.push_reply(&plan, reply.clone(), None);
+            stateless.push(reply);
+            for (call, size) in made.iter().zip(&step.results) {
+                for log in [&mut log, &mut stateless] {
+                    log.push(Message::tool(&call.id, "r".repeat(*size)));
+                }
+            }
+            calls += made.len();
+            if made.is_empty() {
+                for log in [&mut log, &mut stateless] {
+                    log.push(Message::user("Go on."));
+                }
+            }
+        }
+    }
+}
+
+/// A prompt without a reply counts as sent for those who keep its anchor.
+#[test]
+fn anchor_of_an_unanswered_prompt_keeps_its_forms() {
+    let tools = [Tool::new("recall", "", "")];
+    let log = Conversation::from([
+        Message::user("List it."),
+        Message::assistant("").with_tool_calls([ToolCall::new("c", "list", "{}")]),
+        Message::tool("c", "r".repeat(900)),
+    ]);
+    let offloads = Step {
+        offloads: true,
+        declares: true,
+        above: 400,
+        keep: 100,
+        is_repeated: false,
+        rewinds: 0,
+        results: Vec::new(),
+        is_read_back: false,
+    };
+    let whole =
+        manager(&Step { offloads: false, ..offloads.clone() }).build_plan(&PlanRequest::new(&log)).unwrap();
+    let manager = manager(&offloads);
+    let request = PlanRequest::new(&log).with_tools(&tools);
+    let short = manager.build_plan(&request).unwrap();
+    assert!(results(&short)["m2"].len() < 300);
+    let then = manager.build_plan(&request.clone().with_previous(whole.anchor())).unwrap();
+    assert_eq!(results(&then), results(&whole));
+    let again = manager.build_plan(&PlanRequest::new(&log).with_previous(short.anchor())).unwrap();
+    assert_eq!(results(&again), results(&short));
+}
