@@ -53,6 +53,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<journal::Journal>()?;
     module.add_class::<store::Store>()?;
     module.add_class::<recall::Recall>()?;
+    module.add_class::<recall::RankedRecall>()?;
     module.add_class::<recall::Hit>()?;
     module.add_function(wrap_pyfunction!(manager::count, module)?)?;
     module.add_function(wrap_pyfunction!(manager::models, module)?)?;

@@ -54,6 +54,11 @@ impl MadePlan {
         &self.inner
     }
 
+    /// Returns the counter of the plan's tokens.
+    pub(crate) fn counter(&self) -> &core::TokenCounter {
+        self.planner.core().counter()
+    }
+
     /// Returns a copy of the conversation as it was when the plan was made. A copy needs no lock while a
     /// question is answered.
     fn past(&self) -> Result<core::Conversation, core::Error> {

@@ -6,6 +6,7 @@ use crate::{
     json,
     log::{Conversation, SharedLog, read},
     number::Number,
+    plan::Plan,
 };
 use context_window as core;
 use context_window_recall as recall;
@@ -111,11 +112,47 @@ impl Hit {
     }
 }
 
+/// A recall with rankings of the application, such as one by embeddings. `Recall.with_ranking` creates it; pass
+/// it to `Manager.plan` as `recall`.
+#[pyclass(frozen, module = "context_window")]
+pub(crate) struct RankedRecall {
+    inner: SharedRecall,
+    log: SharedLog,
+    rankings: Vec<recall::MessageRanking>,
+}
+
+impl RankedRecall {
+    fn new(
+        (inner, log): (&SharedRecall, &SharedLog),
+        earlier: &[recall::MessageRanking],
+        ids: &Bound<'_, PyAny>,
+        weight: Number<u8>,
+    ) -> PyResult<Self> {
+        let ids = argument::list(ids, "ids", |place, id| argument::string(id, place))?;
+        let ranking = recall::MessageRanking::new(ids).with_weight(weight.0);
+        let rankings = earlier.iter().cloned().chain([ranking]).collect();
+        Ok(Self { inner: Arc::clone(inner), log: Arc::clone(log), rankings })
+    }
+}
+
+#[pymethods]
+impl RankedRecall {
+    /// Adds a ranking of messages by their ids, best first.
+    #[pyo3(signature = (ids, weight=Number(1)))]
+    fn with_ranking(&self, ids: &Bound<'_, PyAny>, weight: Number<u8>) -> PyResult<Self> {
+        Self::new((&self.inner, &self.log), &self.rankings, ids, weight)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("RankedRecall({} rankings)", self.rankings.len())
+    }
+}
+
 /// The recall of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum RequestRecall {
-    /// An index that the application keeps.
-    Kept(SharedRecall),
+    /// An index that the application keeps, with the application's rankings.
+    Kept(SharedRecall, Vec<recall::MessageRanking>),
     /// An index that is built for this request only.
     Once,
 }
@@ -123,14 +160,18 @@ pub(crate) enum RequestRecall {
 impl RequestRecall {
     /// Reads the argument `recall` of a request about `log`. Returns `None` for False.
     pub(crate) fn from_argument(given: &Bound<'_, PyAny>, log: &SharedLog) -> PyResult<Option<Self>> {
-        if let Ok(recall) = given.cast::<Recall>() {
-            let recall = recall.get();
+        let kept = match (given.cast::<Recall>(), given.cast::<RankedRecall>()) {
+            (Ok(recall), _) => Some((&recall.get().inner, &recall.get().log, Vec::new())),
+            (_, Ok(ranked)) => Some((&ranked.get().inner, &ranked.get().log, ranked.get().rankings.clone())),
+            _ => None,
+        };
+        if let Some((recall, own, rankings)) = kept {
             // Another conversation would be indexed from its beginning, and replace the file of the first.
-            if !Arc::ptr_eq(&recall.log, log) {
+            if !Arc::ptr_eq(own, log) {
                 let detail = "recall: is of another conversation; expected Recall(conversation) of this one";
                 return Err(input(detail));
             }
-            return Ok(Some(Self::Kept(Arc::clone(&recall.inner))));
+            return Ok(Some(Self::Kept(Arc::clone(recall), rankings)));
         }
         let is_wanted: bool = given.extract().map_err(|_| {
             let found = argument::type_name(given);
@@ -142,7 +183,7 @@ impl RequestRecall {
     /// Adds the messages that the live question of a request needs.
     pub(crate) fn for_request<'a>(&self, request: core::PlanRequest<'a>) -> core::PlanRequest<'a> {
         match self {
-            Self::Kept(recall) => locked(recall).for_request(request),
+            Self::Kept(recall, rankings) => locked(recall).for_request_with(request, rankings),
             Self::Once => recall::Recall::new().for_request(request),
         }
     }
@@ -260,6 +301,58 @@ impl Recall {
             recall.search(log, &query)
         })?;
         Ok(hits.into_iter().map(Hit::from_core).collect())
+    }
+
+    /// Returns the recall with a ranking of messages by their ids, best first, such as one by embeddings. It is
+    /// fused with the ranking by words by ranks.
+    #[pyo3(signature = (ids, weight=Number(1)))]
+    fn with_ranking(&self, ids: &Bound<'_, PyAny>, weight: Number<u8>) -> PyResult<RankedRecall> {
+        RankedRecall::new((&self.inner, &self.log), &[], ids, weight)
+    }
+
+    /// Returns the definition of the tool `recall`, as a dict in the format of OpenAI. Pass it to
+    /// `Manager.plan` in `tools`, with your other tools: the option `conversation.tool_results = "offload"`
+    /// needs it.
+    #[staticmethod]
+    fn tool(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let core::Tool { name, description, schema, .. } = recall::Recall::tool();
+        let parameters: serde_json::Value =
+            serde_json::from_str(&schema).map_err(|error| input(error.to_string()))?;
+        let function =
+            serde_json::json!({"name": name, "description": description, "parameters": parameters});
+        json::python(py, &serde_json::json!({"type": "function", "function": function}))
+    }
+
+    /// Answers a call of the tool `recall` by the reply to a plan, and returns the result as a message for
+    /// `Conversation.push`. `arguments` is a dict, or the JSON that the model wrote. The result has at most
+    /// `max_tokens` tokens; without it, as many as the prompt of the plan leaves free.
+    ///
+    /// A call that cannot be answered is no error: its result names the mistake, so that the model can call
+    /// again.
+    #[pyo3(signature = (plan, call_id, arguments, *, max_tokens=None))]
+    fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        plan: &Plan,
+        call_id: String,
+        arguments: &Bound<'py, PyAny>,
+        max_tokens: Option<Number<u64>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let arguments = match arguments.extract::<String>() {
+            Ok(json) => json,
+            Err(_) => json::dumps(arguments, "arguments")?,
+        };
+        let call = core::ToolCall::new(call_id, recall::Recall::tool().name, arguments);
+        let made = Arc::clone(plan.made());
+        let answered = self.with(py, move |recall, log| {
+            let most = max_tokens.map_or_else(|| recall::Recall::room(made.core()), |most| most.0);
+            recall.answer(log, &call, made.counter(), most)
+        })?;
+        let message = answered.map_err(raised)?;
+        json::python(
+            py,
+            &serde_json::json!({"role": "tool", "tool_call_id": message.answers(), "content": message.text()}),
+        )
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

@@ -258,3 +258,53 @@ def test_indexes_are_released_with_their_plans_and_conversations(manager: Manage
     plans(20_000)
     # An index of this conversation has more than 10 kB: the indexes that are released had more than 200 MB.
     assert resident() - before < 24 << 20, "indexes are kept"
+
+
+def test_large_results_stay_outside_and_are_read_back() -> None:
+    manager = Manager("gpt-4o", config={"conversation": {"tool_results": "offload"}})
+    log = Conversation([{"role": "user", "content": "Which file is the 2,000th?"}])
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    log.push({"role": "assistant", "content": None, "tool_calls": [call]})
+    log.push({"role": "tool", "tool_call_id": "c1", "content": "".join(f"file {at}\n" for at in range(1, 4_001))})
+    whole = manager.plan(log)
+    assert [notice["code"] for notice in whole.notices] == ["nothing_offloaded"]
+    tools = [Recall.tool()]
+    plan = manager.plan(log, tools=tools)
+    assert [notice["code"] for notice in plan.notices] == ["results_offloaded"]
+    assert plan.estimated_tokens_total < whole.estimated_tokens_total // 10
+    assert "call recall with the handle m2" in json.dumps(plan.messages())
+
+    recall = Recall(log)
+    result = recall.answer(plan, "c2", {"handle": "m2", "first_line": 1_999, "last_line": 2_000})
+    assert result == {
+        "role": "tool",
+        "tool_call_id": "c2",
+        "content": "[m2: lines 1999 to 2000 of 4000]\nfile 1999\nfile 2000\n",
+    }
+    assert recall.answer(plan, "c2", '{"handle": "m2", "first_line": 1999, "last_line": 2000}') == result
+    short = recall.answer(plan, "c2", {"handle": "m2"}, max_tokens=80)["content"]
+    assert isinstance(short, str) and manager.count(short) <= 80 and "[more lines from" in short
+    assert "no JSON object" in str(recall.answer(plan, "c2", "[]")["content"])
+    log.push_reply(
+        plan,
+        {"role": "assistant", "content": None, "tool_calls": [{**call, "id": "c2", "function": {"name": "recall", "arguments": "{}"}}]},
+    )
+    log.push(result)
+    then = manager.plan(log, tools=tools)
+    assert then.repeated is not None and "file 2000" in json.dumps(then.messages())
+
+
+def test_a_ranking_of_the_application_joins_the_one_by_words(manager: Manager) -> None:
+    log = talk()
+    log.push({"role": "assistant", "content": "In Trondheim."})
+    log.push({"role": "user", "content": "Thanks!"})
+    recall = Recall(log)
+    assert recalled(manager.plan(log, prompt_budget=SMALL, recall=recall)) == []
+    ranked = recall.with_ranking(["ida"], weight=2)
+    plan = manager.plan(log, prompt_budget=SMALL, recall=ranked)
+    assert "recall:ida" in [row.id for row in recalled(plan)]
+    more = ranked.with_ranking(log.ids()[2:4] if hasattr(log, "ids") else ["m2", "m3"])
+    assert repr(more) == "RankedRecall(2 rankings)"
+    assert {"recall:ida", "recall:m2"} <= {row.id for row in recalled(manager.plan(log, prompt_budget=SMALL, recall=more))}
+    with pytest.raises(cw.InputError, match="of another conversation"):
+        manager.plan(talk(), prompt_budget=SMALL, recall=ranked)

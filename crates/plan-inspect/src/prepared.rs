@@ -41,7 +41,11 @@ impl Prepared {
     }
 
     /// Prepares a session for a model. Without a model name, the session's own model is used.
-    pub(crate) fn new(session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
+    pub(crate) fn new(mut session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
+        let recall = Recall::tool();
+        if terms.target.recall_tool && session.tools.iter().all(|tool| tool.name != recall.name) {
+            session.tools.push(recall);
+        }
         if terms.target.tokenizer.is_none() && !terms.target.allow_tokenizer_file {
             let hint = "--allow-tokenizer-file opens it, --tokenizer sets another";
             session.check_tokenizer().map_err(|error| anyhow!("{error}; {hint}"))?;

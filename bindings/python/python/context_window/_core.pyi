@@ -58,7 +58,7 @@ class Request(TypedDict, total=False):
     account: str | None
     end_user: str | None
     excluded_messages: bool
-    recall: Recall | bool | None
+    recall: Recall | RankedRecall | bool | None
 
 class Notice(TypedDict):
     code: str
@@ -591,6 +591,21 @@ class Recall:
     def forget(self, ids: Iterable[str]) -> int: ...
     def add_dates(self, dates: dict[str, int]) -> None: ...
     def search(self, query: str) -> list[Hit]: ...
+    def with_ranking(self, ids: Iterable[str], weight: int = 1) -> RankedRecall: ...
+    @staticmethod
+    def tool() -> JsonObject: ...
+    def answer(
+        self,
+        plan: Plan,
+        call_id: str,
+        arguments: str | JsonObject,
+        *,
+        max_tokens: int | None = None,
+    ) -> JsonObject: ...
+
+@final
+class RankedRecall:
+    def with_ranking(self, ids: Iterable[str], weight: int = 1) -> RankedRecall: ...
 
 def count(text: str, tokenizer: str = "o200k_base") -> int: ...
 def models() -> list[ModelInfo]: ...

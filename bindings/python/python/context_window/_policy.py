@@ -37,6 +37,7 @@ class PlanOptions(TypedDict, total=False):
     account: str | None
     end_user: str | None
     excluded_messages: bool
+    recall: bool
 
 
 class RequestOptions(PlanOptions, total=False):

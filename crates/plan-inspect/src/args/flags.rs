@@ -338,6 +338,9 @@ pub(crate) struct Target {
     /// Open the tokenizer file that the session names
     #[arg(long)]
     pub(crate) allow_tokenizer_file: bool,
+    /// Declare the tool `recall`, without which conversation.tool_results=offload changes nothing (rule S7)
+    #[arg(long)]
+    pub(crate) recall_tool: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -2,6 +2,7 @@
 #![allow(clippy::pedantic, clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod file;
+mod killed;
 mod laws;
 mod scripts;
 mod talk;
