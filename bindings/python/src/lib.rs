@@ -21,6 +21,7 @@ mod explanation;
 mod pickle;
 mod planner;
 mod plan;
+mod recall_methods;
 mod conversation;
 mod compaction;
 mod manager;
