@@ -287,7 +287,11 @@ def test_large_results_stay_outside_and_are_read_back() -> None:
     assert "no JSON object" in str(recall.answer(plan, "c2", "[]")["content"])
     log.push_reply(
         plan,
-        {"role": "assistant", "content": None, "tool_calls": [{**call, "id": "c2", "function": {"name": "recall", "arguments": "{}"}}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{**call, "id": "c2", "function": {"name": "recall", "arguments": "{}"}}],
+        },
     )
     log.push(result)
     then = manager.plan(log, tools=tools)
@@ -305,6 +309,8 @@ def test_a_ranking_of_the_application_joins_the_one_by_words(manager: Manager) -
     assert "recall:ida" in [row.id for row in recalled(plan)]
     more = ranked.with_ranking(log.ids()[2:4] if hasattr(log, "ids") else ["m2", "m3"])
     assert repr(more) == "RankedRecall(2 rankings)"
-    assert {"recall:ida", "recall:m2"} <= {row.id for row in recalled(manager.plan(log, prompt_budget=SMALL, recall=more))}
+    assert {"recall:ida", "recall:m2"} <= {
+        row.id for row in recalled(manager.plan(log, prompt_budget=SMALL, recall=more))
+    }
     with pytest.raises(cw.InputError, match="of another conversation"):
         manager.plan(talk(), prompt_budget=SMALL, recall=ranked)
