@@ -139,6 +139,20 @@ proptest! {
     }
 }
 
+/// Returns a step with results above 400 bytes offloaded.
+fn offloads() -> Step {
+    Step {
+        offloads: true,
+        declares: true,
+        above: 400,
+        keep: 100,
+        is_repeated: false,
+        rewinds: 0,
+        results: Vec::new(),
+        is_read_back: false,
+    }
+}
+
 /// A prompt without a reply counts as sent for those who keep its anchor.
 #[test]
 fn anchor_of_an_unanswered_prompt_keeps_its_forms() {
@@ -148,16 +162,7 @@ fn anchor_of_an_unanswered_prompt_keeps_its_forms() {
         Message::assistant("").with_tool_calls([ToolCall::new("c", "list", "{}")]),
         Message::tool("c", "r".repeat(900)),
     ]);
-    let offloads = Step {
-        offloads: true,
-        declares: true,
-        above: 400,
-        keep: 100,
-        is_repeated: false,
-        rewinds: 0,
-        results: Vec::new(),
-        is_read_back: false,
-    };
+    let offloads = offloads();
     let whole =
         manager(&Step { offloads: false, ..offloads.clone() }).build_plan(&PlanRequest::new(&log)).unwrap();
     let manager = manager(&offloads);
@@ -168,4 +173,41 @@ fn anchor_of_an_unanswered_prompt_keeps_its_forms() {
     assert_eq!(results(&then), results(&whole));
     let again = manager.build_plan(&PlanRequest::new(&log).with_previous(short.anchor())).unwrap();
     assert_eq!(results(&again), results(&short));
+}
+
+/// An anchor may lack the items of its prompt. A prompt was sent before each reply nevertheless.
+#[test]
+fn results_before_the_last_reply_stay_whole_if_only_its_window_is_known() {
+    let tools = [Tool::new("recall", "", "")];
+    let mut log = Conversation::new();
+    for call in ["a", "b"] {
+        log.push(Message::user("List it."));
+        log.push(Message::assistant("").with_tool_calls([ToolCall::new(call, "list", "{}")]));
+        log.push(Message::tool(call, "r".repeat(900)));
+    }
+    let previous: Anchor = serde_json::from_str(r#"{"window_start": "m0"}"#).unwrap();
+    let request = PlanRequest::new(&log).with_tools(&tools).with_previous(previous);
+    let sent = results(&manager(&offloads()).build_plan(&request).unwrap());
+    assert!(sent["m2"].len() == 900 && sent["m5"].len() < 300, "{sent:?}");
+}
+
+/// In a prompt that is too small, results that are offloaded anyway are not made longer than they were.
+#[test]
+fn clipping_leaves_shorter_results_as_they_are() {
+    let tools = [Tool::new("recall", "", "")];
+    let log = Conversation::from([
+        Message::user("List both."),
+        Message::assistant("")
+            .with_tool_calls([ToolCall::new("a", "list", "{}"), ToolCall::new("b", "list", "{}")]),
+        Message::tool("a", "r".repeat(900)),
+        Message::tool("b", "s".repeat(400)),
+    ]);
+    let manager = manager(&offloads());
+    let request = PlanRequest::new(&log).with_tools(&tools);
+    let least = manager.build_plan(&request).unwrap();
+    let budget = least.estimated_tokens_total.tokens - 100;
+    let clipped = manager.build_plan(&request.with_limits(RequestLimits::prompt_budget(budget))).unwrap();
+    assert!(clipped.overflow.is_none());
+    assert_eq!(results(&clipped)["m2"], results(&least)["m2"]);
+    assert!(results(&clipped)["m3"].contains(" bytes of m3 are left out here."), "{clipped:?}");
 }

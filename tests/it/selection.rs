@@ -4,7 +4,7 @@
 use crate::support::recount;
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
-    RagItem, RequestLimits, TokenCounter, ToolCall,
+    RagItem, RequestLimits, TokenCounter, Tool, ToolCall,
 };
 
 /// Twenty words, without a number.
@@ -338,10 +338,10 @@ fn rest_of_a_joined_text_is_counted_exactly() {
     assert_eq!(plan.estimated_tokens_total.tokens, recount::messages(&plan, &counter));
 }
 
-/// A result that was cleared stands in the window without its text, so it may come back; a short one keeps
-/// its text (rules S7, S15).
+/// A result that was cleared or offloaded stands in the window without its text, so it may come back; a short
+/// one keeps its text (rules S7, S15).
 #[test]
-fn cleared_result_comes_back() {
+fn shortened_result_comes_back() {
     let config = Config::from_toml("[conversation]\ntool_results = \"clear\"\n", "test").unwrap();
     let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap();
     let call = |id: &str| Message::assistant("").with_tool_calls([ToolCall::new(id, "read", "{}")]);
@@ -364,4 +364,12 @@ fn cleared_result_comes_back() {
     assert_eq!(reasons(&cleared), ["long: in", "short: stands in the window as m4"]);
     let whole = manager.build_plan(&request).unwrap();
     assert_eq!(reasons(&whole), ["long: stands in the window as m2", "short: stands in the window as m4"]);
+
+    // So does one that was never sent whole.
+    let options = "[conversation]\ntool_results = \"offload\"\noffload_above = 500\noffload_keep = 100\n";
+    let config = Config::from_toml(options, "test").unwrap();
+    let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap();
+    let tools = [Tool::new("recall", "", "")];
+    let offloaded = manager.build_plan(&request.with_tools(&tools)).unwrap();
+    assert_eq!(reasons(&offloaded), ["long: in", "short: stands in the window as m4"]);
 }
