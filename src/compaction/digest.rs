@@ -9,7 +9,7 @@ use crate::{
 };
 use indexmap::IndexMap;
 use serde_json::Value;
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// Maximum bytes of a user request in a digest, once it has to be shortened.
 const REQUEST: usize = 2_000;
@@ -34,8 +34,8 @@ const RESOURCES: [&str; 9] =
 
 /// An event of the conversation, as one entry of a digest.
 enum Entry {
-    /// A user request.
-    Request(String),
+    /// A user request, and the number of requests with its text.
+    Request(String, u64),
     Call(Call),
 }
 
@@ -142,7 +142,7 @@ fn entries(messages: &[&Message]) -> Vec<Entry> {
     let mut open: Vec<(String, usize)> = Vec::new();
     for message in messages {
         match message.role() {
-            Role::User if !message.is_empty() => entries.push(Entry::Request(message_text(message))),
+            Role::User if !message.is_empty() => entries.push(Entry::Request(message_text(message), 1)),
             Role::Tool => {
                 // The newest open call with this id: ids may repeat in a long conversation.
                 let answered = message.answers().and_then(|id| open.iter().rposition(|(call, _)| call == id));
@@ -167,11 +167,18 @@ fn entries(messages: &[&Message]) -> Vec<Entry> {
     collapsed(entries)
 }
 
-/// Merges successive calls on one resource into the last one. A failed call is kept as a separate entry.
+/// Merges successive calls on one resource into the last one, and requests with the same text into the first
+/// one. A failed call is kept as a separate entry.
 fn collapsed(entries: Vec<Entry>) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::new();
+    let mut requests = repeated_requests(&entries);
     for entry in entries {
         let mut entry = entry;
+        if let Entry::Request(text, times) = &mut entry {
+            // The first one has the place, so that the order of different requests stays.
+            let Some(all) = requests.remove(text) else { continue };
+            *times = all;
+        }
         if let (Entry::Call(call), Some(Entry::Call(last))) = (&mut entry, kept.last()) {
             let same = call.resource.is_some() && call.resource == last.resource && call.name == last.name;
             if same && !matches!(last.outcome, Outcome::Failed(_)) {
@@ -182,6 +189,17 @@ fn collapsed(entries: Vec<Entry>) -> Vec<Entry> {
         kept.push(entry);
     }
     kept
+}
+
+/// Counts the requests with each text.
+fn repeated_requests(entries: &[Entry]) -> BTreeMap<String, u64> {
+    let mut requests = BTreeMap::new();
+    for entry in entries {
+        if let Entry::Request(text, times) = entry {
+            *requests.entry(text.clone()).or_default() += times;
+        }
+    }
+    requests
 }
 
 /// Truncates a text to at most `most` tokens and appends the number of bytes cut.
@@ -199,7 +217,8 @@ fn written(earlier: &str, entries: &[Entry], last: Option<&str>, clip: usize, fo
     }
     let (old, recent) = split_folded(entries, folded);
     if !old.is_empty() {
-        let requests = old.iter().filter(|entry| matches!(entry, Entry::Request(_))).count() as u64;
+        let requests: u64 =
+            old.iter().map(|entry| if let Entry::Request(_, times) = entry { *times } else { 0 }).sum();
         let calls = |counts: &dyn Fn(&Call) -> bool| -> u64 {
             let call = |entry: &&Entry| match entry {
                 Entry::Call(call) if counts(call) => call.times,
@@ -216,8 +235,11 @@ fn written(earlier: &str, entries: &[Entry], last: Option<&str>, clip: usize, fo
     }
     for entry in recent {
         match entry {
-            Entry::Request(request) => {
-                let _ = writeln!(text, "The user asked: {}", clipped(request, clip));
+            Entry::Request(request, times) => {
+                let _ = match times {
+                    1 => writeln!(text, "The user asked: {}", clipped(request, clip)),
+                    _ => writeln!(text, "The user asked, {times} times: {}", clipped(request, clip)),
+                };
             }
             Entry::Call(call) => {
                 let _ = writeln!(text, "- {}", call.line());
@@ -248,7 +270,7 @@ fn split_folded(entries: &[Entry], folded: usize) -> (Vec<&Entry>, Vec<&Entry>) 
     entries.iter().partition(|entry| {
         let left = match entry {
             Entry::Call(_) => &mut calls_left,
-            Entry::Request(_) => &mut requests_left,
+            Entry::Request(..) => &mut requests_left,
         };
         let folds = *left > 0;
         *left = left.saturating_sub(1);

@@ -51,9 +51,9 @@ use crate::{
     conversation::{Conversation, Event, ProviderSummary},
     error::{Error, ErrorKind, Repr},
     item::ItemId,
-    message::Tool,
+    message::{Message, Tool},
     planner::{manager::ContextWindowManager, request::PlanRequest},
-    provider::model::RequestLimits,
+    provider::{conform::TurnPosition, model::RequestLimits},
     rag::RetrievedItems,
 };
 
@@ -442,10 +442,22 @@ fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
     options.summary.max_tokens.min((window / 8).max(MIN_SUMMARY_TOKENS))
 }
 
-/// Returns the maximum tokens of a digest for a window of `window` tokens (rule C6): the option's value, but
-/// at most half of the window, or [`MIN_SUMMARY_TOKENS`] if that is more.
-fn longest_digest(options: &CompactionOptions, window: u64) -> u64 {
-    options.digest_max_tokens.min((window / 2).max(MIN_SUMMARY_TOKENS))
+/// Returns the maximum tokens of a digest for a window of `window` tokens with pins of `pins` tokens (rule
+/// C6): the option's value, but at most half of what the pins leave of the window, or [`MIN_SUMMARY_TOKENS`]
+/// if that is more.
+fn longest_digest(options: &CompactionOptions, window: u64, pins: u64) -> u64 {
+    options.digest_max_tokens.min((window.saturating_sub(pins) / 2).max(MIN_SUMMARY_TOKENS))
+}
+
+/// Returns the tokens of all pins: notes and pinned messages.
+fn count_pins(manager: &ContextWindowManager, log: &Conversation) -> Result<u64, Error> {
+    let notes = log.note_entries().iter().map(|(_, note)| &note.message);
+    let messages = log.pin_priorities().keys().map(|position| log.message(*position));
+    let count = |message: &Message| {
+        let counted = manager.meter().message(message, TurnPosition::Past, u64::MAX)?;
+        Ok::<_, Error>(counted.in_full())
+    };
+    notes.chain(messages).try_fold(0u64, |sum, message| Ok(sum.saturating_add(count(message)?)))
 }
 
 /// Returns the compaction options for the manager's model, including its overrides (rule C2).

@@ -105,7 +105,7 @@ impl CompactionRequest {
                 own => own,
             },
             longest: super::longest_summary(&options, window),
-            longest_digest: super::longest_digest(&options, window),
+            longest_digest: super::longest_digest(&options, window, super::count_pins(manager, log)?),
             archives: archived_ids(log, kept),
             summarised: archived_ids(log, kept).len() as u64,
             material: Material::from_request(manager, request, kept)?,

@@ -211,3 +211,22 @@ fn clipping_leaves_shorter_results_as_they_are() {
     assert_eq!(results(&clipped)["m2"], results(&least)["m2"]);
     assert!(results(&clipped)["m3"].contains(" bytes of m3 are left out here."), "{clipped:?}");
 }
+
+/// One of two calls with the same id has another id in the prompt, and so has its result (rule H1).
+#[test]
+fn offloaded_result_answers_the_id_that_its_call_has_in_the_prompt() {
+    let tools = [Tool::new("recall", "", "")];
+    let log = Conversation::from([
+        Message::user("List both."),
+        Message::assistant("")
+            .with_tool_calls([ToolCall::new("a", "list", "{}"), ToolCall::new("a", "list", "[]")]),
+        Message::tool("a", "r".repeat(900)),
+        Message::tool("a", "s".repeat(900)),
+    ]);
+    let plan = manager(&offloads()).build_plan(&PlanRequest::new(&log).with_tools(&tools)).unwrap();
+    let messages = plan.messages();
+    let calls: Vec<&str> = messages.iter().flat_map(Message::tool_calls).map(|call| &*call.id).collect();
+    let answered: Vec<&str> = messages.iter().filter_map(Message::answers).collect();
+    assert_eq!(calls, answered);
+    assert!(calls[0] != calls[1] && results(&plan).values().all(|text| text.len() < 300));
+}

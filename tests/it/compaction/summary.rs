@@ -253,6 +253,43 @@ fn a_digest_leaves_room_for_a_prompt() {
     assert!(seen > 5, "the limit is what makes them short");
 }
 
+/// A digest takes at most half of what pins leave, so that none of them leaves the prompt (rule C6).
+#[test]
+fn a_digest_pushes_no_pin_out() {
+    for capacity in (1_200..6_000).step_by(300) {
+        let manager = bytes(config(|config| config.compaction.digest_max_tokens = 100_000));
+        let mut log = Conversation::new();
+        let pins = capacity as usize * 9 / 20 / 5;
+        for at in 0..5 {
+            log.pin(PinnedItem::new(format!("pin{at}"), "p".repeat(pins - 20)));
+        }
+        log.extend((0..40).map(|at| said(at, 100)));
+        let request = asking(|log| PlanRequest::new(log).with_limits(limits(capacity)));
+        let job = manager.compactor().now(&request(&log)).unwrap().unwrap();
+        manager.compactor().compact_without_model(&mut log, &job).unwrap();
+        log.push(Message::user("And now?"));
+        let plan = manager.build_plan(&request(&log)).unwrap();
+        let kept = plan.included.iter().filter(|row| row.id.as_str().starts_with("pin")).count();
+        assert_eq!((kept, &plan.overflow), (5, &None), "{capacity}: {:?}", plan.excluded);
+    }
+}
+
+/// Equal requests are one line with their number, at the place of the first (rule C6).
+#[test]
+fn a_digest_has_equal_requests_once() {
+    let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
+    let mut log = Conversation::new();
+    for request in ["Continue.", "Fix the lid.", "Continue.", "Continue. ", "Fix the lid!"] {
+        log.push(Message::user(request));
+        log.push(Message::assistant("Yes."));
+    }
+    log.extend([Message::user("Hurry."), Message::assistant("Yes.")]);
+    let digest = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap().digest().unwrap();
+    let asked =
+        "The user asked, 3 times: Continue.\nThe user asked: Fix the lid.\nThe user asked: Fix the lid!\n";
+    assert!(digest.starts_with(asked), "{digest}");
+}
+
 #[test]
 fn request_keeps_prompt_order_and_omits_expired_items() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));

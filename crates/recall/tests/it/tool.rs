@@ -66,6 +66,8 @@ fn pattern_reads_matching_lines_with_their_numbers() {
     assert!(read.is_failed() && read.text().contains("no line of m2 matches"));
     let read = answer(&log, r#"{"handle": "m2", "pattern": "("}"#, 100);
     assert!(read.is_failed() && read.text().contains("regular expression"), "{}", read.text());
+    let read = answer(&with_result("a\n\nb\n\n"), r#"{"handle": "m2", "pattern": "^$"}"#, 100);
+    assert_eq!(read.text(), "[m2: 2 of 2 lines that match]\n2: \n4: \n");
     // A compiled pattern has a limit, and a search takes time linear in the text.
     for pattern in ["(a{1000}){1000}", "(x+x+)+y"] {
         let text = format!("{}\n", "x".repeat(100_000));
