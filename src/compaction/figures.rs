@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    plan::{Target, anchor::Sticky},
+    plan::Target,
     planner::{manager::ContextWindowManager, request::PlanRequest},
     provider::model::{Limits, RequestLimits},
     usage::{ContextStats, ContextUsage},
@@ -78,8 +78,8 @@ impl ContextWindowManager {
     pub(super) fn figures(&self, request: &PlanRequest<'_>) -> Result<Figures, Error> {
         let bare = super::bare(request);
         let context = self.context(&bare)?;
-        // No sticky window, so that the figures do not depend on earlier prompts.
-        let plan = self.plan_from(&bare, &context, Sticky::default())?;
+        // No sticky window, so that the figures depend on earlier prompts by the form of results only.
+        let plan = self.plan_from(&bare, &context, Self::sent_forms(&bare))?;
         let log = request.log;
         Ok(Figures {
             usage: plan.usage,

@@ -8,7 +8,6 @@ use crate::{
     conversation::{Compaction, CompactionKind, Conversation, HistoryRow, SentText},
     error::{Error, Repr},
     message::Message,
-    plan::anchor::Sticky,
     planner::{
         eligibility::Eligibility, manager::ContextWindowManager, replan::Replan, request::PlanRequest,
     },
@@ -29,7 +28,10 @@ pub(super) struct Material {
 /// A message of the prompt with its role in the summary.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
+    /// The message as it is sent.
     pub(super) message: Message,
+    /// The message as it is in the conversation.
+    pub(super) logged: Message,
     /// Documents that were sent right before it and are retained (rule S10).
     pub(super) documents: Vec<SentText>,
     /// State entries that were sent right before it and are retained.
@@ -106,7 +108,8 @@ impl Material {
         kept: RetentionBoundary,
     ) -> Result<Self, Error> {
         let log = request.log;
-        let candidates = manager.candidates(request, Sticky::default(), &Replan::default())?;
+        let candidates =
+            manager.candidates(request, ContextWindowManager::sent_forms(request), &Replan::default())?;
         let leading = log.turns().leading();
         let from = kept.from.unwrap_or(leading);
         let first = kept.first.unwrap_or_else(|| log.turns().messages());
@@ -127,7 +130,7 @@ impl Material {
                     }
                     let message = candidates.summary_message(record.number);
                     let is = Kind::Summary(Box::new(EarlierSummary::new(log, record)));
-                    Piece { message, documents: Vec::new(), state: Vec::new(), is }
+                    Piece { logged: message.clone(), message, documents: Vec::new(), state: Vec::new(), is }
                 }
                 HistoryRow::Message { id, .. } => {
                     let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
@@ -153,7 +156,8 @@ impl Material {
                     }
                     let message = candidates.full_message(position).into_owned();
                     let (documents, state) = candidates.retained().texts_before(position);
-                    Piece { message, documents, state, is: if stays { Kind::Stays } else { Kind::Archived } }
+                    let is = if stays { Kind::Stays } else { Kind::Archived };
+                    Piece { message, logged: log.message(position).clone(), documents, state, is }
                 }
                 // The active part contains no rewinds or undos.
                 HistoryRow::Rewound(_) | HistoryRow::CompactionUndone(_) => continue,

@@ -323,7 +323,7 @@ impl CompactionRequest {
     /// `ErrorKind::Count` if the counter fails.
     pub fn digest(&self) -> Result<String, Error> {
         let archived = self.material.pieces.iter().filter(|piece| piece.is == Kind::Archived);
-        let messages: Vec<&Message> = archived.map(|piece| &piece.message).collect();
+        let messages: Vec<&Message> = archived.map(|piece| &piece.logged).collect();
         digest::text(&self.material.earlier(), &messages, self.longest_digest, self.manager.counter())
     }
 

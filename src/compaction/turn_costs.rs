@@ -3,7 +3,6 @@
 use crate::{
     conversation::{Conversation, ExchangeIndex, TurnIndex},
     error::Error,
-    plan::anchor::Sticky,
     planner::{
         candidates::{CandidateId, Costs},
         manager::ContextWindowManager,
@@ -78,7 +77,8 @@ impl<'a> TurnCosts<'a> {
     ) -> Result<Self, Error> {
         let context = manager.context(request)?;
         let log = request.log;
-        let candidates = manager.candidates(request, Sticky::default(), &Replan::default())?;
+        let candidates =
+            manager.candidates(request, ContextWindowManager::sent_forms(request), &Replan::default())?;
         let costs = Costs::new(&candidates, manager.meter(), ToolResultRendering::default());
         let sum = |ids: &[CandidateId]| -> Result<u64, Error> {
             ids.iter().try_fold(0u64, |sum, id| Ok(sum.saturating_add(costs.whole(*id)?)))

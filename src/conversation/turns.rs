@@ -12,6 +12,9 @@ use std::{
     ops::Range,
 };
 
+/// The bytes above which a tool result is listed as large. Offloading smaller ones saves little.
+const LARGE: u64 = 1_000;
+
 /// The structure of a conversation: the messages of each exchange, and the exchanges of each turn.
 #[derive(Debug, Clone, Default)]
 #[doc(hidden)]
@@ -22,6 +25,9 @@ pub struct Turns {
     places: Vec<Place>,
     /// Cumulative bytes: the size of each message plus all messages before it (see `meter::bytes`).
     sizes: Vec<u64>,
+    /// The positions of tool results above [`LARGE`] bytes, so that the sums of sizes can leave out the
+    /// middle of offloaded ones without reading all messages.
+    large: Vec<u32>,
     /// For each turn whose user message has calls (rule H9), the position of the result of each call.
     user_calls: BTreeMap<TurnIndex, Vec<Option<u32>>>,
     /// Unanswered calls by id, newest last: the place of the calling message and the indexes of its calls.
@@ -118,6 +124,14 @@ impl Turns {
         let of_a_user = matches!(self.place_of(position), Place::UserMessage(_));
         let bytes = if of_a_user { meter::bytes_of_a_user(message) } else { meter::bytes(message) };
         self.sizes.push(self.size_before(position) + bytes);
+        if message.role() == Role::Tool && bytes > LARGE {
+            self.large.push(position);
+        }
+    }
+
+    /// Returns the positions of large tool results.
+    pub(crate) fn large_results(&self) -> &[u32] {
+        &self.large
     }
 
     /// Returns the structure without the archived messages. `kept` selects archived messages that a pin
@@ -130,7 +144,7 @@ impl Turns {
         kept: impl Fn(u32) -> bool,
         is_compacted: impl Fn(u32) -> bool,
     ) -> Self {
-        let turns = Self { sizes: self.sizes.clone(), ..Self::default() };
+        let turns = Self { sizes: self.sizes.clone(), large: self.large.clone(), ..Self::default() };
         turns.file_from(0, messages, is_archived, kept, is_compacted)
     }
 
@@ -142,9 +156,10 @@ impl Turns {
         is_archived: impl Fn(u32) -> bool,
         is_compacted: impl Fn(u32) -> bool,
     ) -> Self {
-        let Self { sizes, mut places, leading, archived_prefix, answered_there, .. } = self;
+        let Self { sizes, large, mut places, leading, archived_prefix, answered_there, .. } = self;
         let mut turns = Self {
             sizes,
+            large,
             leading,
             archived_prefix: archived_prefix.max(leading),
             answered_there,

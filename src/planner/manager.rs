@@ -342,6 +342,12 @@ impl ContextWindowManager {
         anchor.map(sticky).unwrap_or_default()
     }
 
+    /// Returns the last prompt without the parts that the next one continues. Offloaded results keep their
+    /// form even where nothing else is continued (rule S7).
+    pub(crate) fn sent_forms<'r>(request: &'r PlanRequest<'_>) -> Sticky<'r> {
+        Sticky { last: request.previous.as_ref().or(request.log.anchor()), ..Sticky::default() }
+    }
+
     /// Finds the system texts and tools that are sent at the end of the prompt (late additions, S12).
     fn late<'r>(&self, request: &'r PlanRequest<'r>) -> LateAdditions<'r> {
         let retains = self.placement() == Placement::WithQuestion;

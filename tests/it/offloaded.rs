@@ -72,7 +72,7 @@ proptest! {
 
     #[test]
     fn results_keep_the_form_of_their_first_prompt(steps in prop::collection::vec(step(), 1..14), budget in 2_000u64..20_000) {
-        let tools = [Tool::new("recall", "", "")];
+        let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
         let mut log = Conversation::from([Message::user("The task.")]);
         let (mut sent, mut calls) = (BTreeMap::<String, String>::new(), 0);
         // The application that keeps its anchor itself has an equal log without prompts.
@@ -116,8 +116,15 @@ proptest! {
                     prop_assert!(whole.len() < step.above as usize + 200 || text.contains(&line), "{}", text);
                 }
             }
+            let waits = results(&plan).into_iter().any(|(id, text)| {
+                let result = &log.messages()[log.position_of_message(&id).unwrap()];
+                let mut calls = log.messages().iter().flat_map(Message::tool_calls);
+                let call = calls.find(|call| result.answers() == Some(&call.id));
+                let is_read_back = call.is_some_and(|call| call.name == "recall");
+                result.text().len() as u64 > step.above && text == result.text() && !is_read_back
+            });
             let has_notice = plan.notices.iter().any(|notice| notice.code == NoticeCode::NothingOffloaded);
-            prop_assert_eq!(has_notice, step.offloads && !step.declares);
+            prop_assert_eq!(has_notice, step.offloads && !step.declares && waits);
             anchor = Some(serde_json::from_str(&serde_json::to_string(&plan.anchor()).unwrap()).unwrap());
             let name = if step.is_read_back { "recall" } else { "run" };
             let made: Vec<ToolCall> = (calls..).zip(&step.results).map(|(at, _)| ToolCall::new(format!("c{at}"), name, "{}")).collect();
@@ -156,7 +163,7 @@ fn offloads() -> Step {
 /// A prompt without a reply counts as sent for those who keep its anchor.
 #[test]
 fn anchor_of_an_unanswered_prompt_keeps_its_forms() {
-    let tools = [Tool::new("recall", "", "")];
+    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
     let log = Conversation::from([
         Message::user("List it."),
         Message::assistant("").with_tool_calls([ToolCall::new("c", "list", "{}")]),
@@ -178,7 +185,7 @@ fn anchor_of_an_unanswered_prompt_keeps_its_forms() {
 /// An anchor may lack the items of its prompt. A prompt was sent before each reply nevertheless.
 #[test]
 fn results_before_the_last_reply_stay_whole_if_only_its_window_is_known() {
-    let tools = [Tool::new("recall", "", "")];
+    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
     let mut log = Conversation::new();
     for call in ["a", "b"] {
         log.push(Message::user("List it."));
@@ -194,7 +201,7 @@ fn results_before_the_last_reply_stay_whole_if_only_its_window_is_known() {
 /// In a prompt that is too small, results that are offloaded anyway are not made longer than they were.
 #[test]
 fn clipping_leaves_shorter_results_as_they_are() {
-    let tools = [Tool::new("recall", "", "")];
+    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
     let log = Conversation::from([
         Message::user("List both."),
         Message::assistant("")
@@ -215,7 +222,7 @@ fn clipping_leaves_shorter_results_as_they_are() {
 /// One of two calls with the same id has another id in the prompt, and so has its result (rule H1).
 #[test]
 fn offloaded_result_answers_the_id_that_its_call_has_in_the_prompt() {
-    let tools = [Tool::new("recall", "", "")];
+    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
     let log = Conversation::from([
         Message::user("List both."),
         Message::assistant("")
@@ -229,4 +236,63 @@ fn offloaded_result_answers_the_id_that_its_call_has_in_the_prompt() {
     let answered: Vec<&str> = messages.iter().filter_map(Message::answers).collect();
     assert_eq!(calls, answered);
     assert!(calls[0] != calls[1] && results(&plan).values().all(|text| text.len() < 300));
+}
+
+/// A result may stand before an earlier message in the prompt. It was sent nevertheless (rule H1).
+#[test]
+fn moved_result_keeps_its_form() {
+    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
+    let log = Conversation::from([
+        Message::user("List it."),
+        Message::assistant("").with_tool_calls([ToolCall::new("a", "list", "{}")]),
+        Message::user("Are you there?"),
+        Message::tool("a", "r".repeat(900)),
+    ]);
+    let whole = manager(&Step { offloads: false, ..offloads() }).build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(whole.included.last().unwrap().id, "m2", "the result is before the question");
+    let request = PlanRequest::new(&log).with_tools(&tools).with_previous(whole.anchor());
+    let then = manager(&offloads()).build_plan(&request).unwrap();
+    assert_eq!(results(&then)["m3"].len(), 900);
+}
+
+/// An option that alternates leaves forms only where a result has them.
+#[test]
+fn forms_of_no_result_are_forgotten() {
+    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
+    let mut log = Conversation::new();
+    for turn in 0..40 {
+        let step = Step { offloads: turn % 2 == 0, ..offloads() };
+        log.push(Message::user("List it."));
+        log.push(Message::assistant("").with_tool_calls([ToolCall::new(format!("c{turn}"), "list", "{}")]));
+        log.push(Message::tool(
+            format!("c{turn}"),
+            if turn == 20 { "r".repeat(900) } else { "r".repeat(90) },
+        ));
+        let plan = manager(&step).build_plan(&PlanRequest::new(&log).with_tools(&tools)).unwrap();
+        log.push_reply(&plan, Message::assistant("Done."), None);
+    }
+    let anchor = serde_json::to_value(log.anchor().unwrap()).unwrap();
+    assert!(anchor["result_forms"].as_array().unwrap().len() <= 3, "{}", anchor["result_forms"]);
+}
+
+/// The middles of offloaded results count neither as usage nor as tokens of excluded rows.
+#[test]
+fn usage_counts_offloaded_results_as_they_are_sent() {
+    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
+    let mut log = Conversation::new();
+    for turn in 0..30 {
+        log.push(Message::user("List it."));
+        log.push(Message::assistant("").with_tool_calls([ToolCall::new(format!("c{turn}"), "list", "{}")]));
+        log.push(Message::tool(format!("c{turn}"), "word ".repeat(10_000)));
+        log.push(Message::assistant("Done."));
+    }
+    log.push(Message::user("And now?"));
+    let request = PlanRequest::new(&log).with_tools(&tools);
+    let all = manager(&offloads()).build_plan(&request).unwrap();
+    let few =
+        manager(&offloads()).build_plan(&request.with_limits(RequestLimits::prompt_budget(2_000))).unwrap();
+    let whole = all.estimated_tokens_total.tokens;
+    assert!(few.usage.conversation_tokens.tokens.abs_diff(whole) < whole / 5, "{:?} of {whole}", few.usage);
+    let out: u64 = few.excluded.iter().map(|row| row.token_estimate.tokens).sum();
+    assert!(out < 2 * whole, "{out} of {whole}");
 }

@@ -124,7 +124,7 @@ impl Recall {
 
     /// Answers a call of the tool `recall` by the reply to a plan, and returns the result as a message for
     /// `Conversation.push`. `arguments` is a dict, or the JSON that the model wrote. The result has at most
-    /// `max_tokens` tokens; without it, as many as the prompt of the plan leaves free.
+    /// `max_tokens` tokens; without it, 2,000, or fewer if the prompt of the plan leaves less room.
     ///
     /// A call that cannot be answered is no error: its result names the mistake, so that the model can call
     /// again.

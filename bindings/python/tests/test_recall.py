@@ -300,14 +300,15 @@ def test_large_results_stay_outside_and_are_read_back() -> None:
 
 def test_a_ranking_of_the_application_joins_the_one_by_words(manager: Manager) -> None:
     log = talk()
-    log.push({"role": "assistant", "content": "In Trondheim."})
-    log.push({"role": "user", "content": "Thanks!"})
+    log.push({"role": "assistant", "content": "In Norway."})
+    log.push({"role": "user", "content": "Repeat the summary of day 7, day 8 and day 9."})
     recall = Recall(log)
-    assert recalled(manager.plan(log, prompt_budget=SMALL, recall=recall)) == []
+    by_words = {row.id for row in recalled(manager.plan(log, prompt_budget=SMALL, recall=recall))}
+    assert by_words and "recall:ida" not in by_words
     ranked = recall.with_ranking(["ida"], weight=2)
     plan = manager.plan(log, prompt_budget=SMALL, recall=ranked)
     assert "recall:ida" in [row.id for row in recalled(plan)]
-    more = ranked.with_ranking(log.ids()[2:4] if hasattr(log, "ids") else ["m2", "m3"])
+    more = ranked.with_ranking(["m2", "m3"])
     assert repr(more) == "RankedRecall(2 rankings)"
     assert {"recall:ida", "recall:m2"} <= {
         row.id for row in recalled(manager.plan(log, prompt_budget=SMALL, recall=more))

@@ -39,9 +39,14 @@ impl Arguments {
         };
         let (query, handle, pattern) = (text("query")?, text("handle")?, text("pattern")?);
         let mut number = |key: &str| {
-            let Some(written) = text(key)? else { return Ok(None) };
-            let number = written.trim().parse::<u64>();
-            number.map(Some).map_err(|_| format!("{key} is no whole number of 0 or more"))
+            let mistake = || format!("{key} is no whole number of 0 or more");
+            let Some(written) = text(key).map_err(|_| mistake())? else {
+                return Ok::<_, String>(None);
+            };
+            // Some clients turn every number of JSON into one with a decimal point.
+            let whole = written.trim().trim_end_matches('0').strip_suffix('.').map(str::to_owned);
+            let number = whole.as_deref().unwrap_or(written.trim()).parse::<u64>().map_err(|_| mistake())?;
+            Ok(Some(number).filter(|number| *number > 0))
         };
         let (first, last) = (number("first_line")?, number("last_line")?);
         let max_tokens = number("max_tokens")?;

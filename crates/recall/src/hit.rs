@@ -32,6 +32,8 @@ pub struct Hit {
     pub score: u64,
     /// The date of its first message, in seconds since 1970 (UTC), if you gave it.
     pub date: Option<i64>,
+    /// The place of its beginning in its first message, in bytes.
+    pub(crate) start: usize,
     /// The texts of its messages.
     parts: Vec<Part>,
 }
@@ -91,6 +93,7 @@ impl Hit {
             text,
             score: found.score,
             date: parts.iter().find_map(|part| part.date),
+            start: passage.start.byte as usize,
             parts,
         })
     }

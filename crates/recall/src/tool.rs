@@ -12,8 +12,8 @@ use crate::{
     recall::Recall,
 };
 use context_window::{
-    ContextPlan, Conversation, Error, Message, TokenCounter, Tool, ToolCall, provider::wording::RECALL,
-    text::plain::bounded,
+    ContextPlan, Conversation, Error, ItemId, Message, TokenCounter, Tool, ToolCall,
+    provider::wording::RECALL, text::plain::bounded,
 };
 use regex::{Regex, RegexBuilder};
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ const SCHEMA: &str = r#"{"type":"object","properties":{"query":{"type":"string",
 /// The maximum tokens of a result if the call sets no limit.
 const USUAL_TOKENS: u64 = 2_000;
 
-/// The least limit in tokens: a result needs some of them to say which lines it has.
+/// The least limit in tokens. A result needs some of them for the line that names its lines.
 const LEAST_TOKENS: u64 = 64;
 
 /// The largest memory of a compiled pattern, in bytes.
@@ -116,7 +116,7 @@ impl Recall {
         let answer = match &arguments.subject {
             Subject::Query(query) => self.passages(log, query, counter, limit)?,
             Subject::Message(handle) => match self.readable_text(log, handle) {
-                Ok(text) => read(&text, handle, &arguments, counter, limit)?,
+                Ok((id, text)) => read(&text, id.as_str(), &arguments, counter, limit)?,
                 Err(mistake) => Err(mistake),
             },
         };
@@ -136,10 +136,16 @@ impl Recall {
     ) -> Result<Result<String, String>, Error> {
         let mut text = String::new();
         for hit in self.search(log, query) {
-            let first = hit.id.as_str().strip_prefix("recall:").unwrap_or(hit.id.as_str());
-            let _ = match hit.ids.last().filter(|_| hit.ids.len() > 1) {
-                Some(last) => writeln!(text, "[{first} to {last}]"),
-                None => writeln!(text, "[{first}]"),
+            let (first, last) = (&hit.ids[0], &hit.ids[hit.ids.len() - 1]);
+            let _ = if hit.start > 0 {
+                // The line from which a handle reads on.
+                let whole = plain_text(&log.messages()[hit.messages.start]);
+                let line = split(&whole).partition_point(|line| line.bytes.start <= hit.start);
+                writeln!(text, "[{first} from line {line}]")
+            } else if first == last {
+                writeln!(text, "[{first}]")
+            } else {
+                writeln!(text, "[{first} to {last}]")
             };
             text.push_str(&hit.text);
             if !text.ends_with('\n') {
@@ -164,21 +170,35 @@ impl Recall {
         Ok(fit(&lines, counter, limit, render)?.ok_or_else(no_room))
     }
 
-    /// Returns the text of a message.
-    fn readable_text(&self, log: &Conversation, handle: &str) -> Result<String, String> {
-        let is_readable = |at: &usize| {
-            let is_removed = self.index().removed().iter().any(|range| range.contains(&(*at as u32)));
-            !is_removed && !self.index().is_forgotten(log, *at) && !log.messages()[*at].role().instructs()
+    /// Returns the id and the text of the message that a handle names.
+    fn readable_text(&self, log: &Conversation, handle: &str) -> Result<(ItemId, String), String> {
+        let is_hidden = |at: usize| {
+            let before = self.index().before_fresh_start();
+            let mut ranges = self.index().removed().iter().chain(&before);
+            ranges.any(|range| range.contains(&(at as u32)))
+                || self.index().is_forgotten(log, at)
+                || log.messages()[at].role().instructs()
         };
-        let Some(position) = log.position_of_message(handle).filter(is_readable) else {
+        let Some(position) = position_of(log, handle).filter(|at| !is_hidden(*at)) else {
             return Err("no message has this handle: take one from a result, or search with a query".into());
         };
-        let message = &log.messages()[position];
+        let (message, id) = (&log.messages()[position], log.message_id(position as u32));
         if !message.is_loaded() {
             return Err("the text of this message is not loaded: search with a query".into());
         }
-        Ok(plain_text(message).into_owned())
+        let text = plain_text(message).into_owned();
+        if text.is_empty() { Err(format!("{id} has no text")) } else { Ok((id, text)) }
     }
+}
+
+/// Returns the position of the message that a handle names. Models copy more than the id from a line:
+/// brackets, a full stop, or the id of a recalled document.
+fn position_of(log: &Conversation, handle: &str) -> Option<usize> {
+    let plain = handle.trim_matches(|letter: char| letter.is_whitespace() || "[].\"'`".contains(letter));
+    let plain = plain.strip_prefix("recall:").unwrap_or(plain);
+    let part = plain.rsplit_once('#').filter(|(_, part)| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let names = [handle, plain].into_iter().chain(part.map(|(id, _)| id));
+    names.into_iter().find_map(|name| log.position_of_message(name))
 }
 
 /// Returns the lines of a text that a call asks for.
@@ -238,19 +258,7 @@ fn read_matches(
     counter: &TokenCounter,
     limit: u64,
 ) -> Result<Result<String, String>, Error> {
-    // Matches are found in whole lines of the text, each of which may be several lines here.
-    let (mut matches, mut start) = (Vec::new(), 0);
-    for whole in text.split_inclusive('\n') {
-        let line = whole.strip_suffix('\n').unwrap_or(whole);
-        matches.extend(pattern.find_iter(line).map(|found| start + found.start()..start + found.end()));
-        start += whole.len();
-    }
-    let has_match = |line: &&Line<'_>| {
-        // A match without bytes, such as the end of a line, is in the line that it begins in.
-        let after = matches.partition_point(|found| found.end.max(found.start + 1) <= line.bytes.start);
-        matches.get(after).is_some_and(|found| found.start < line.bytes.end)
-    };
-    let matching: Vec<Line<'_>> = lines.iter().filter(has_match).cloned().collect();
+    let matching = matching(text, lines, pattern);
     if matching.is_empty() {
         return Ok(Err(format!("no line of {handle} matches {pattern}")));
     }
@@ -266,6 +274,28 @@ fn read_matches(
         read
     };
     Ok(fit(&matching, counter, limit, render)?.ok_or_else(no_room))
+}
+
+/// Returns the lines with a match. Matches are found in whole lines of the text, each of which may be several
+/// lines here.
+fn matching<'t>(text: &str, lines: &[Line<'t>], pattern: &Regex) -> Vec<Line<'t>> {
+    let (mut found, mut at, mut start) = (Vec::new(), 0, 0);
+    for whole in text.split_inclusive('\n') {
+        let end = start + whole.len();
+        let line = whole.trim_end_matches(['\n', '\r']);
+        let mut matches =
+            pattern.find_iter(line).map(|found| start + found.start()..start + found.end()).peekable();
+        while let Some(part) = lines.get(at).filter(|part| part.bytes.start < end) {
+            // A match without bytes, such as the end of a line, is in the line that it begins in.
+            while matches.next_if(|found| found.end.max(found.start + 1) <= part.bytes.start).is_some() {}
+            if matches.peek().is_some_and(|found| found.start < part.bytes.end) {
+                found.push(part.clone());
+            }
+            at += 1;
+        }
+        start = end;
+    }
+    found
 }
 
 /// Compiles a pattern. The time of a search is linear in the text, whatever the pattern is.

@@ -253,14 +253,15 @@ impl LaidOut<'_> {
         // A clipped result belongs to the open exchange, which is never cleared.
         let clipped = position.is_some_and(|at| rendering.clipped.contains_key(&at));
         let cleared = !clipped && position.is_some_and(|at| self.candidates.is_cleared(at, rendering));
+        let offloaded = position.filter(|at| !cleared && self.candidates.offloaded(*at).is_some());
+        self.draft.offloaded.extend(offloaded.map(|_| piece.id.clone()));
         if let Some(position) = position.filter(|_| clipped || cleared) {
             let list = if clipped { &mut self.draft.clipped } else { &mut self.draft.cleared };
             list.push(piece.id.clone());
             return piece.answered_by(self.candidates.rendered(position, rendering).into_owned());
         }
-        if position.is_some_and(|at| self.candidates.offloaded(at).is_some()) {
-            self.draft.offloaded.push(piece.id.clone());
-        }
+        let whole = position.filter(|at| self.candidates.lacks_recall_tool(*at));
+        self.draft.not_offloaded.extend(whole.map(|_| piece.id.clone()));
         self.candidates.full_piece(piece)
     }
 

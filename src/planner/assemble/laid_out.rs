@@ -94,6 +94,8 @@ pub(super) struct Draft {
     pub(super) clipped: Vec<ItemId>,
     /// The results that are offloaded.
     pub(super) offloaded: Vec<ItemId>,
+    /// The large results that are whole, because no declared tool reads offloaded ones.
+    pub(super) not_offloaded: Vec<ItemId>,
     /// Bytes of all rows except documents and state (see `meter::bytes`).
     pub(super) bytes: u64,
     /// Ids of placeholders that repairs added.

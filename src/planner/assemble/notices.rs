@@ -38,7 +38,6 @@ impl LaidOut<'_> {
         notices.extend(about_foreign_summaries(candidates));
         notices.extend(about_the_results(candidates, rendering, &self.draft));
         notices.extend(nothing_to_clear(candidates, excluded));
-        notices.extend(nothing_offloaded(candidates));
         notices.extend(about_foreign_messages(excluded));
         Ok(notices)
     }
@@ -159,22 +158,28 @@ fn about_the_results(
         &draft.clipped,
         "the middle is removed: otherwise required items would exceed the budget".to_owned(),
     );
-    let reads = if candidates.lacks_recall_tool() { "no tool" } else { "the tool recall" };
     let offloaded = (
         NoticeCode::ResultsOffloaded,
         &draft.offloaded,
-        format!("only beginning and end are sent; {reads} reads the rest from the log"),
+        if candidates.declares_recall() {
+            "only beginning and end are sent; the tool recall reads the rest from the log".to_owned()
+        } else {
+            "only beginning and end are sent, as before; the request declares no tool recall for the rest"
+                .into()
+        },
+    );
+    let whole = (
+        NoticeCode::NothingOffloaded,
+        &draft.not_offloaded,
+        "sent whole: offloading needs the tool recall in the request, which reads the rest".to_owned(),
     );
     let notice =
         |(code, ids, text): (NoticeCode, &Vec<ItemId>, String)| Notice { code, ids: ids.clone(), text };
-    [cleared, clipped, offloaded].into_iter().filter(|(_, ids, _)| !ids.is_empty()).map(notice).collect()
-}
-
-/// Returns a notice if results should be offloaded, but no declared tool reads them (rule S7).
-fn nothing_offloaded(candidates: &Candidates<'_>) -> Option<Notice> {
-    let text = "no tool result is offloaded: the request declares no tool recall, which would read the rest";
-    let notice = Notice { code: NoticeCode::NothingOffloaded, ids: Vec::new(), text: text.into() };
-    candidates.lacks_recall_tool().then_some(notice)
+    [cleared, clipped, offloaded, whole]
+        .into_iter()
+        .filter(|(_, ids, _)| !ids.is_empty())
+        .map(notice)
+        .collect()
 }
 
 /// Returns a notice if results should be cleared and the window is too large, but no last prompt is known

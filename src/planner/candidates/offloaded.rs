@@ -8,13 +8,15 @@ use super::{Candidates, results::answered_exchange};
 use crate::{
     config::{Config, ToolResults},
     conversation::Conversation,
-    item::ItemId,
-    message::{Message, Part, Role, ShortForm},
+    message::{Message, Part, Role, ShortForm, Tool},
     plan::{Anchor, Offload, ResultForm},
     planner::request::PlanRequest,
-    provider::wording::{self, RECALL},
+    provider::{
+        meter,
+        wording::{self, RECALL},
+    },
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::OnceCell, ops::Range};
 
 /// The forms of tool results in one request.
 #[derive(Debug, Default)]
@@ -23,8 +25,12 @@ pub(super) struct ResultForms {
     recorded: Vec<ResultForm>,
     /// The first position of each form, ascending.
     starts: Vec<u32>,
-    /// True if the options ask for offloading, but no tool reads the results.
-    lacks_tool: bool,
+    /// True if the options ask for offloading.
+    wants: bool,
+    /// True if the request declares the tool that reads offloaded results.
+    declares: bool,
+    /// The large offloaded results, each with the bytes that the prompt lacks of all up to it.
+    saved: OnceCell<Vec<(u32, u64)>>,
 }
 
 impl ResultForms {
@@ -32,30 +38,37 @@ impl ResultForms {
     pub(super) fn for_request(request: &PlanRequest<'_>, config: &Config, last: Option<&Anchor>) -> Self {
         let (log, options) = (request.log, config.conversation);
         let wants = options.tool_results == ToolResults::Offload;
-        let declares = request.tools.iter().any(|tool| tool.name == RECALL && tool.hosted.is_none());
+        let declares = request.tools.iter().any(reads_results);
         let limits = Offload { above: options.offload_above, keep: options.offload_keep };
         let offload = Some(limits).filter(|_| wants && declares);
-        let mut recorded = last.map(|last| last.result_forms.clone()).unwrap_or_default();
-        if recorded.last().and_then(|form| form.offload) != offload {
+        // A form whose first message is unknown, in another conversation, does not apply.
+        let known = |form: &ResultForm| {
+            Some((form.clone(), form.from.as_ref().map_or(Some(0), |id| log.position_of(id))?))
+        };
+        let last_forms = last.map_or(&[][..], |last| &last.result_forms);
+        let (mut recorded, mut starts): (Vec<ResultForm>, Vec<u32>) =
+            last_forms.iter().filter_map(known).unzip();
+        sort(&mut starts);
+        let newest = |recorded: &[ResultForm]| recorded.last().and_then(|form| form.offload);
+        if newest(&recorded) != offload {
             let start = last.map_or(0, |last| first_unsent(log, last));
+            // A form that changes no result is forgotten. Otherwise an option that alternates would leave
+            // many.
+            while let (Some(form), Some(from)) = (recorded.pop(), starts.pop()) {
+                if differs(log, from..start, form.offload, newest(&recorded)) {
+                    recorded.push(form);
+                    starts.push(from);
+                    break;
+                }
+            }
             // Without a message after the last prompt, no result can have another form yet.
-            if start == 0 || start < log.turns().messages() {
-                let from = (start > 0).then(|| log.message_id(start));
-                recorded.push(ResultForm { from, offload });
+            if newest(&recorded) != offload && (start == 0 || start < log.turns().messages()) {
+                recorded.push(ResultForm { from: (start > 0).then(|| log.message_id(start)), offload });
+                starts.push(start);
+                sort(&mut starts);
             }
         }
-        // A form whose first message is unknown, in another conversation or after a rewind, does not apply.
-        let position = |form: &ResultForm| match &form.from {
-            Some(id) => log.position_of(id),
-            None => Some(0),
-        };
-        recorded.retain(|form| position(form).is_some());
-        let mut starts: Vec<u32> = recorded.iter().filter_map(position).collect();
-        // Damaged anchors may have another order. A form then also applies from the start of the next one.
-        for at in (1..starts.len()).rev() {
-            starts[at - 1] = starts[at - 1].min(starts[at]);
-        }
-        Self { recorded, starts, lacks_tool: wants && !declares }
+        Self { recorded, starts, wants, declares, saved: OnceCell::new() }
     }
 
     /// Returns the limits that apply to a result.
@@ -76,9 +89,41 @@ impl Candidates<'_> {
         &self.forms.recorded
     }
 
-    /// Checks if the options ask for offloading, but the request declares no tool that reads the results.
-    pub(crate) fn lacks_recall_tool(&self) -> bool {
-        self.forms.lacks_tool
+    /// Checks if the request declares the tool that reads offloaded results.
+    pub(crate) fn declares_recall(&self) -> bool {
+        self.forms.declares
+    }
+
+    /// Checks if a result is sent whole only because no declared tool could read the rest.
+    pub(crate) fn lacks_recall_tool(&self, position: u32) -> bool {
+        self.forms.wants
+            && !self.forms.declares
+            && self.is_large(position, self.config.conversation.offload_above)
+            && self.offloaded(position).is_none()
+            && !self.is_read_back(position)
+    }
+
+    /// Returns the bytes of the messages in a range of positions, with offloaded results as they are sent.
+    pub(crate) fn bytes(&self, range: &Range<u32>) -> u64 {
+        let bytes = self.log.turns().bytes(range);
+        if !self.forms.any() {
+            return bytes;
+        }
+        let saved = self.forms.saved.get_or_init(|| {
+            let mut sum = 0;
+            let large = self.log.turns().large_results().iter();
+            let results = large.filter_map(|at| {
+                let short = self.offloaded(*at)?;
+                sum += meter::bytes(self.log.message(*at)).saturating_sub(meter::bytes(&short));
+                Some((*at, sum))
+            });
+            results.collect()
+        });
+        let before = |position: u32| {
+            let after = saved.partition_point(|(at, _)| *at < position);
+            after.checked_sub(1).map_or(0, |last| saved[last].1)
+        };
+        bytes.saturating_sub(before(range.end) - before(range.start))
     }
 
     /// Returns an offloaded result as it is sent. Returns `None` for all other messages.
@@ -101,9 +146,13 @@ impl Candidates<'_> {
             return None;
         }
         let limits = self.forms.limits_at(position)?;
-        let bytes: usize = message.plain_texts().map(str::len).sum();
-        let is_large = bytes as u64 > limits.above;
-        (is_large && !self.is_read_back(position)).then_some(limits.keep)
+        let is_offloaded = self.is_large(position, limits.above) && !self.is_read_back(position);
+        is_offloaded.then_some(limits.keep)
+    }
+
+    /// Checks if the texts of a result have more than this number of bytes.
+    fn is_large(&self, position: u32, above: u64) -> bool {
+        count_bytes(self.log.message(position)) > above
     }
 
     /// Checks if a result is an answer of the tool that reads offloaded results. Offloaded, it could never be
@@ -116,10 +165,40 @@ impl Candidates<'_> {
     }
 }
 
+/// Checks if a tool reads offloaded results. An application may have a tool of its own with that name.
+fn reads_results(tool: &Tool) -> bool {
+    tool.name == RECALL && tool.hosted.is_none() && tool.schema.contains("\"handle\"")
+}
+
+/// Returns the bytes of the texts of a message.
+fn count_bytes(message: &Message) -> u64 {
+    message.plain_texts().map(|text| text.len() as u64).sum()
+}
+
+/// Checks if the results in a range have another form under one limit than under another.
+fn differs(log: &Conversation, range: Range<u32>, form: Option<Offload>, other: Option<Offload>) -> bool {
+    let above = form.iter().chain(&other).map(|offload| offload.above).min();
+    let Some(above) = above.filter(|_| form != other) else { return false };
+    range
+        .map(|position| log.message(position))
+        .any(|message| message.role() == Role::Tool && count_bytes(message) > above)
+}
+
+/// Sorts the starts of forms. A damaged anchor may have another order; a form then begins with the next one
+/// at the latest, and the next one decides.
+fn sort(starts: &mut [u32]) {
+    for at in (1..starts.len()).rev() {
+        starts[at - 1] = starts[at - 1].min(starts[at]);
+    }
+}
+
 /// Returns the position of the first message that the last prompt cannot have sent.
 fn first_unsent(log: &Conversation, last: &Anchor) -> u32 {
-    let sent = |id: &ItemId| log.position_of(id);
-    let sent = last.prompt.as_ref().and_then(|prompt| prompt.iter().rev().find_map(|piece| sent(&piece.id)));
+    // The order of a prompt may differ from that of the log, so the last message is not the last item.
+    let sent = last
+        .prompt
+        .as_ref()
+        .and_then(|prompt| prompt.iter().filter_map(|piece| log.position_of(&piece.id)).max());
     // A prompt was sent before each reply.
     let replied = log.messages().iter().rposition(|message| message.role() == Role::Assistant);
     let after = |position: Option<u32>| position.map_or(0, |position| position + 1);

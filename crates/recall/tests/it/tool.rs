@@ -44,6 +44,9 @@ fn handle_reads_as_many_lines_as_fit() {
         read.text(),
         "[m2: lines 999 to 1000 of 1000]\nline 999 of the report\nline 1000 of the report\n"
     );
+    // Zeros count as unset, and the handle may be copied with more than the id.
+    let numbers = r#"{"handle": "[recall:m2#7].", "first_line": 999.0, "last_line": 0, "max_tokens": 0}"#;
+    assert_eq!(answer(&log, numbers, 1_000).text(), read.text());
     let read = answer(&log, r#"{"handle": "m0"}"#, 1_000);
     assert_eq!(read.text(), "[m0: lines 1 to 1 of 1]\nOur contact in Trondheim is Ida.\n");
 }
@@ -66,8 +69,8 @@ fn pattern_reads_matching_lines_with_their_numbers() {
     assert!(read.is_failed() && read.text().contains("no line of m2 matches"));
     let read = answer(&log, r#"{"handle": "m2", "pattern": "("}"#, 100);
     assert!(read.is_failed() && read.text().contains("regular expression"), "{}", read.text());
-    let read = answer(&with_result("a\n\nb\n\n"), r#"{"handle": "m2", "pattern": "^$"}"#, 100);
-    assert_eq!(read.text(), "[m2: 2 of 2 lines that match]\n2: \n4: \n");
+    let read = answer(&with_result("a\n\nb\r\n\r\n"), r#"{"handle": "m2", "pattern": "^$"}"#, 100);
+    assert_eq!(read.text(), "[m2: 2 of 2 lines that match]\n2: \n4: \r\n");
     // A compiled pattern has a limit, and a search takes time linear in the text.
     for pattern in ["(a{1000}){1000}", "(x+x+)+y"] {
         let text = format!("{}\n", "x".repeat(100_000));
@@ -99,6 +102,12 @@ fn query_finds_messages_and_parts_of_results() {
     let log = with_result(&text);
     let read = answer(&log, r#"{"query": "invoice Sandvik"}"#, 1_000);
     assert!(read.text().contains("the invoice of Sandvik is overdue"), "{}", read.text());
+    // The line before a part of a result names the line from which the handle reads on.
+    let header = read.text().lines().nth(1).unwrap();
+    let line = header.strip_prefix("[m2 from line ").unwrap().strip_suffix(']').unwrap();
+    let read =
+        answer(&log, &format!("{{\"handle\": \"m2\", \"first_line\": {line}, \"max_tokens\": 4000}}"), 5_000);
+    assert!(read.text().contains("the invoice of Sandvik is overdue"), "{}", read.text());
     let read = answer(&log, r#"{"query": "Trondheim"}"#, 1_000);
     assert!(read.text().contains("[m0]\nuser: Our contact in Trondheim is Ida.\n"), "{}", read.text());
     let read = answer(&log, r#"{"query": "zebra"}"#, 1_000);
@@ -114,7 +123,8 @@ fn mistakes_are_told_to_the_model() {
         ("{}", "give a query"),
         (r#"{"handle": "m99"}"#, "no message has this handle"),
         (r#"{"handle": "m2", "first_line": 11}"#, "m2 has the lines 1 to 10"),
-        (r#"{"handle": "m2", "first_line": 0}"#, "m2 has the lines 1 to 10"),
+        (r#"{"handle": "m2", "first_line": true}"#, "first_line is no whole number"),
+        (r#"{"handle": "m1"}"#, "m1 has no text"),
         (r#"{"handle": "m2", "first_line": 5, "last_line": 4}"#, "m2 has the lines 1 to 10"),
         (r#"{"handle": "m2", "first_line": -1}"#, "first_line is no whole number"),
         (r#"{"handle": "m2", "start": 3}"#, "there is no parameter start: the parameters are query, handle"),
@@ -160,6 +170,9 @@ fn forgotten_and_removed_messages_have_no_handle() {
     assert!(!read(&mut recall, &log, "m3").is_failed());
     log.rewind_before("m3").unwrap();
     assert!(read(&mut recall, &log, "m3").is_failed());
+    assert!(!read(&mut recall, &log, "m0").is_failed());
+    log.start_fresh();
+    assert!(read(&mut recall, &log, "m0").is_failed(), "the user starts without it");
 }
 
 proptest! {
