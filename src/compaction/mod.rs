@@ -452,7 +452,9 @@ fn longest_digest(options: &CompactionOptions, window: u64, pins: u64) -> u64 {
 /// Returns the tokens of all pins: notes and pinned messages.
 fn count_pins(manager: &ContextWindowManager, log: &Conversation) -> Result<u64, Error> {
     let notes = log.note_entries().iter().map(|(_, note)| &note.message);
+    // A pinned message whose text is not loaded is not sent either: a rewind removed it.
     let messages = log.pin_priorities().keys().map(|position| log.message(*position));
+    let messages = messages.filter(|message| message.is_loaded());
     let count = |message: &Message| {
         let counted = manager.meter().message(message, TurnPosition::Past, u64::MAX)?;
         Ok::<_, Error>(counted.in_full())
