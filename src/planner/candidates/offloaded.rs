@@ -222,12 +222,12 @@ pub(super) fn with_shorter_texts(
         return shorten(&whole).map(|text| message.with_new_text(text));
     }
     let parts = message.as_parts();
-    let shorter: Vec<Option<String>> = parts.iter().map(|part| shorten(text_of(part)?)).collect();
-    if shorter.iter().all(Option::is_none) {
+    let changed: Vec<Option<String>> = parts.iter().map(|part| shorten(text_of(part)?)).collect();
+    if changed.iter().all(Option::is_none) {
         return None;
     }
-    let parts = shorter.into_iter().zip(parts);
-    let parts = parts.map(|(shorter, part)| shorter.map_or(part, Part::Text));
+    let parts = changed.into_iter().zip(parts);
+    let parts = parts.map(|(text, part)| text.map_or(part, Part::Text));
     Some(message.replacing_content(parts.collect()))
 }
 
