@@ -59,6 +59,7 @@ mod schema;
 mod sections;
 mod selection;
 mod sent_with;
+mod standing_rules;
 mod sticky;
 #[cfg(feature = "openai")]
 mod think_tags;

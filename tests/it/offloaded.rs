@@ -238,7 +238,7 @@ fn offloaded_result_answers_the_id_that_its_call_has_in_the_prompt() {
     assert!(calls[0] != calls[1] && results(&plan).values().all(|text| text.len() < 300));
 }
 
-/// A result may stand before an earlier message in the prompt. It was sent nevertheless (rule H1).
+/// A result may be before an earlier message in the prompt. It was sent nevertheless (rule H1).
 #[test]
 fn moved_result_keeps_its_form() {
     let tools = [Tool::new("recall", "", "{\"handle\":{}}")];

@@ -109,8 +109,8 @@ impl Recall {
         RankedRecall::new((&self.inner, &self.log), &[], ids, weight)
     }
 
-    /// Returns the definition of the tool `recall`, as a dict. Pass it to `Manager.plan` in `tools`, with your
-    /// other tools: the option `conversation.tool_results = "offload"` needs it.
+    /// Returns the definition of the tool `recall`, as a dict. Pass it to `Manager.plan` in `tools`, with
+    /// your other tools: the option `conversation.tool_results = "offload"` needs it.
     #[staticmethod]
     fn tool(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let core::Tool { name, description, schema, .. } = recall::Recall::tool();
