@@ -203,12 +203,17 @@ impl RetrievedItems {
     }
 }
 
-/// Compares two documents with the same id and text: the best one comes first.
+/// Compares two documents with the same id and text: the best one comes first. Of equal ones, the one with
+/// more attributes does, because a copy from another list has completed it.
 fn compare_copies(a: &RagItem, b: &RagItem) -> Ordering {
+    fn known<T>(attribute: Option<T>) -> (bool, Option<T>) {
+        (attribute.is_none(), attribute)
+    }
     let rest = |item: &RagItem| {
         let span = item.span.as_ref().map(|span| (span.start, span.end));
         let messages = item.messages.as_ref().map(|messages| (messages.start, messages.end));
-        (Reverse(item.date), item.origin.clone(), item.ttl, span, item.position, messages)
+        let places = (known(span), known(item.position), known(messages));
+        (Reverse(item.date), known(item.origin.clone()), known(item.ttl), places)
     };
     b.score.total_cmp(&a.score).then_with(|| rest(a).cmp(&rest(b)))
 }
