@@ -160,21 +160,6 @@ impl Store {
         self.load_with(py, move |store| store.newest_items(&id, &kind, limit))
     }
 
-    /// Returns the same items as the JSON of one list. A string for each of many items would take as long as
-    /// reading them.
-    #[pyo3(signature = (id, *, limit=None, kind="item"))]
-    fn _newest_items_json(
-        &self,
-        py: Python<'_>,
-        id: &str,
-        limit: Option<Number<usize>>,
-        kind: &str,
-    ) -> PyResult<String> {
-        let (id, kind, limit) = (id.to_owned(), kind.to_owned(), limit.map(|limit| limit.0));
-        let joined = |items: Vec<String>| format!("[{}]", items.join(","));
-        self.load_with(py, move |store| store.newest_items(&id, &kind, limit).map(joined))
-    }
-
     /// Removes the newest item of a type and returns it. Returns None if there is none. Later messages and
     /// items of other types are removed too. They are archived, not deleted.
     #[pyo3(signature = (id, *, kind="item"))]

@@ -83,16 +83,13 @@ fn opening(kind: &str) -> String {
 
 /// Returns the item in a part of an unknown type, if it is an item of type `kind`. `opening` is the beginning
 /// of such a part.
-fn item_of(mut part: String, kind: &str, opening: &str) -> Option<String> {
-    if part.starts_with(opening) {
-        part.strip_suffix('}')?;
-        // Shortened in place, because a list may have many items.
-        part.pop();
-        part.drain(..opening.len());
+fn item_of(part: &str, kind: &str, opening: &str) -> Option<String> {
+    if let Some(item) = part.strip_prefix(opening) {
+        let item = item.strip_suffix('}')?;
         // A part of another writer may have further keys, and is not an item then.
-        return serde_json::from_str::<IgnoredAny>(&part).is_ok().then_some(part);
+        return serde_json::from_str::<IgnoredAny>(item).is_ok().then(|| item.to_owned());
     }
-    let held: HeldItem<'_> = serde_json::from_str(&part).ok()?;
+    let held: HeldItem<'_> = serde_json::from_str(part).ok()?;
     (held.r#type == kind).then_some(held.json)
 }
 
@@ -105,7 +102,7 @@ fn archives_everything(record: &Compaction) -> bool {
 fn items_of<'a>(message: &'a Message, kind: &'a str) -> impl Iterator<Item = String> + 'a {
     let opening = opening(kind);
     message.parts().iter().filter_map(move |part| match part {
-        Part::Opaque { json, .. } => item_of(json.clone(), kind, &opening),
+        Part::Opaque { json, .. } => item_of(json, kind, &opening),
         _ => None,
     })
 }
@@ -177,7 +174,7 @@ impl Backward<'_> {
             return ControlFlow::Continue(());
         }
         let parts = message.parts.into_iter().rev().filter_map(|part| part.opaque);
-        let mut items = parts.filter_map(|part| item_of(part.json, self.kind, &self.opening)).peekable();
+        let mut items = parts.filter_map(|part| item_of(&part.json, self.kind, &self.opening)).peekable();
         // Items of this list have ids. A message without one comes from another writer, who may have rewound
         // by positions.
         let Some(id) = message.id else {

@@ -279,9 +279,9 @@ class StoreSession:
         return await asyncio.to_thread(self._newest, newest)
 
     def _newest(self, limit: int | None) -> list[TResponseInputItem]:
+        texts = self._store.newest_items(self.session_id, limit=limit, kind=_ITEM_KIND)
         # One call for all items is twice as fast as a call for each.
-        texts = self._store._newest_items_json(self.session_id, limit=limit, kind=_ITEM_KIND)
-        return cast("list[TResponseInputItem]", json.loads(texts))
+        return cast("list[TResponseInputItem]", json.loads(f"[{','.join(texts)}]"))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Appends all items or none."""
