@@ -3,7 +3,7 @@
 
 use super::{Content, Message, Part, Role, ShortForm, ToolCall, WireFormat, Written};
 use crate::item::ItemId;
-use std::sync::OnceLock;
+use std::{borrow::Cow, sync::OnceLock};
 
 impl Message {
     /// Returns the message without its id.
@@ -63,6 +63,34 @@ impl Message {
         let short = make()?;
         cell.map(|cell| cell.set(Box::new((id.clone(), form, short.clone()))));
         Some(short)
+    }
+
+    /// Returns a tool result with shorter texts. `shorten` returns a shorter form of a text, or `None`. If
+    /// the result has media, each text is shortened by itself; otherwise all texts are one. Returns `None` if
+    /// none of its texts becomes shorter.
+    pub(crate) fn with_shorter_texts(&self, shorten: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        if !self.accepts_new_text() {
+            return None;
+        }
+        if !self.may_have_media() {
+            let texts: Vec<&str> = self.plain_texts().collect();
+            let whole = if let [text] = texts[..] { Cow::Borrowed(text) } else { texts.join("\n").into() };
+            return shorten(&whole).map(|text| self.with_new_text(text));
+        }
+        let parts = self.as_parts();
+        let changed: Vec<Option<String>> = parts
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) => shorten(text),
+                Part::Image { .. } | Part::Opaque { .. } => None,
+            })
+            .collect();
+        if changed.iter().all(Option::is_none) {
+            return None;
+        }
+        let parts = changed.into_iter().zip(parts);
+        let parts = parts.map(|(text, part)| text.map_or(part, Part::Text));
+        Some(self.replacing_content(parts.collect()))
     }
 
     /// Returns a copy in which `change` replaced every sent text, including call ids, and `change_json`

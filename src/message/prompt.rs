@@ -30,6 +30,10 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// The name of the tool that reads offloaded results and earlier messages (rule S7).
+    #[doc(hidden)]
+    pub const RECALL: &str = "recall";
+
     /// Creates a tool with its name, description and parameter schema (JSON text).
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, schema: impl Into<String>) -> Self {
@@ -42,6 +46,14 @@ impl Tool {
     #[must_use]
     pub fn hosted(name: impl Into<String>, wire_format: WireFormat, json: impl Into<String>) -> Self {
         Self { hosted: Some((wire_format, json.into())), ..Self::new(name, "", "") }
+    }
+
+    /// Checks if this tool reads offloaded results (rule S7). An application may have a tool of its own with
+    /// the same name.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn reads_results(&self) -> bool {
+        self.name == Self::RECALL && self.hosted.is_none() && self.schema.contains("\"handle\"")
     }
 
     /// Returns the fields of the original definition that have no field in [`Tool`], as name and JSON.

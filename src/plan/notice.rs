@@ -102,7 +102,7 @@ codes! {
     /// Large tool results that are sent without their middle, which the model reads with the tool `recall`.
     ResultsOffloaded "results_offloaded" "S7";
     /// Large tool results that are sent whole, because the request declares no tool `recall`.
-    NothingOffloaded "nothing_offloaded" "S7";
+    ResultsNotOffloaded "results_not_offloaded" "S7";
     /// No cleared tool results, because no last prompt is known.
     NothingToClear "nothing_to_clear" "S7";
     /// A call id that is used twice and is renamed.

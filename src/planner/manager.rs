@@ -328,7 +328,7 @@ impl ContextWindowManager {
     /// Returns the part of the last prompt to continue (sticky window and documents, rule S5). Empty if no
     /// last prompt is known.
     pub(crate) fn sticky<'r>(&self, request: &'r PlanRequest<'_>, context: &PlanContext<'_>) -> Sticky<'r> {
-        let anchor = request.previous.as_ref().or(request.log.anchor());
+        let anchor = request.last_anchor();
         let live = request.log.live_question().map(|position| request.log.message_id(position));
         let sticky = |anchor: &'r Anchor| {
             let sticky = anchor.sticky(&self.model, context.limits, context.prompt_budget, live.as_ref());
@@ -345,7 +345,7 @@ impl ContextWindowManager {
     /// Returns the last prompt without the parts that the next one continues. Offloaded results keep their
     /// form even where nothing else is continued (rule S7).
     pub(crate) fn sent_forms<'r>(request: &'r PlanRequest<'_>) -> Sticky<'r> {
-        Sticky { last: request.previous.as_ref().or(request.log.anchor()), ..Sticky::default() }
+        Sticky { last: request.last_anchor(), ..Sticky::default() }
     }
 
     /// Finds the system texts and tools that are sent at the end of the prompt (late additions, S12).

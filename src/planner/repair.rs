@@ -28,9 +28,9 @@ pub(crate) struct SentMessage {
 }
 
 impl SentMessage {
-    /// Returns another form of this result, with the call id under which it is sent: one of two calls with
+    /// Returns a shorter form of this result with the call id under which it is sent: one of two calls with
     /// the same id has a new id in the prompt (H1).
-    pub(crate) fn answered_by(&self, form: Message) -> Message {
+    pub(crate) fn in_form(&self, form: Message) -> Message {
         match self.message.answers() {
             Some(id) if form.answers() != Some(id) => form.answering(id),
             _ => form,

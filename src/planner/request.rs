@@ -282,6 +282,11 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
+    /// Returns the anchor of the last prompt: the given one, else that of the conversation.
+    pub(crate) fn last_anchor(&self) -> Option<&Anchor> {
+        self.previous.as_ref().or(self.log.anchor())
+    }
+
     /// Returns the ids for `tracing` events.
     pub(crate) fn trace_ids(&self) -> TraceIds {
         let (conversation, prompt) = (self.conversation_id.clone(), self.prompt_id.clone());

@@ -4,7 +4,7 @@
 use crate::{
     config::DocumentHeader,
     item::ItemId,
-    message::{Message, ToolCall},
+    message::{Message, Tool, ToolCall},
     rag::RagItem,
 };
 use std::{
@@ -201,14 +201,10 @@ pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<St
 /// Returns the same for an offloaded result. Its line has the handle for the tool that reads the rest.
 pub(crate) fn offloaded_result(id: &ItemId, text: &str, bytes: usize) -> Option<String> {
     without_middle(text, bytes, |gap| {
-        let whole = text.len();
-        format!("{gap} of {whole} bytes are left out here. To read them, call {RECALL} with the handle {id}.")
+        let (whole, recall) = (text.len(), Tool::RECALL);
+        format!("{gap} of {whole} bytes are left out here. To read them, call {recall} with the handle {id}.")
     })
 }
-
-/// The name of the tool that reads offloaded results and earlier messages (rule S7).
-#[doc(hidden)]
-pub const RECALL: &str = "recall";
 
 /// Returns the beginning and end of a text, about `bytes` bytes in total, around a line in brackets. `line`
 /// gets the bytes that are left out. Returns `None` if that is not shorter than the text.

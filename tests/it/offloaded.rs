@@ -3,7 +3,7 @@
 use crate::support::generate;
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PlanRequest,
-    RequestLimits, Role, Tool, ToolCall,
+    RequestLimits, Role, ToolCall,
     config::ToolResults,
     plan::{Anchor, NoticeCode},
 };
@@ -71,8 +71,11 @@ proptest! {
     #![proptest_config(generate::cases(300, 20_000))]
 
     #[test]
-    fn results_keep_the_form_of_their_first_prompt(steps in prop::collection::vec(step(), 1..14), budget in 2_000u64..20_000) {
-        let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
+    fn results_keep_the_form_of_their_first_prompt(
+        steps in prop::collection::vec(step(), 1..14),
+        budget in 2_000u64..20_000,
+    ) {
+        let tools = &*generate::RECALL;
         let mut log = Conversation::from([Message::user("The task.")]);
         let (mut sent, mut calls) = (BTreeMap::<String, String>::new(), 0);
         // The application that keeps its anchor itself has an equal log without prompts.
@@ -88,10 +91,11 @@ proptest! {
             let manager = manager(&step);
             let request = |log| {
                 let request = PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget));
-                if step.declares { request.with_tools(&tools) } else { request }
+                if step.declares { request.with_tools(tools) } else { request }
             };
             let plan = manager.build_plan(&request(&log)).unwrap();
-            let again = anchor.iter().fold(request(&stateless), |request, anchor| request.with_previous(anchor.clone()));
+            let mut again = request(&stateless);
+            again = anchor.clone().map_or(again.clone(), |anchor| again.with_previous(anchor));
             let again = manager.build_plan(&again).unwrap();
             prop_assert_eq!(results(&plan), results(&again));
             if step.is_repeated {
@@ -123,11 +127,12 @@ proptest! {
                 let is_read_back = call.is_some_and(|call| call.name == "recall");
                 result.text().len() as u64 > step.above && text == result.text() && !is_read_back
             });
-            let has_notice = plan.notices.iter().any(|notice| notice.code == NoticeCode::NothingOffloaded);
+            let has_notice = plan.notices.iter().any(|notice| notice.code == NoticeCode::ResultsNotOffloaded);
             prop_assert_eq!(has_notice, step.offloads && !step.declares && waits);
             anchor = Some(serde_json::from_str(&serde_json::to_string(&plan.anchor()).unwrap()).unwrap());
             let name = if step.is_read_back { "recall" } else { "run" };
-            let made: Vec<ToolCall> = (calls..).zip(&step.results).map(|(at, _)| ToolCall::new(format!("c{at}"), name, "{}")).collect();
+            let made = (calls..).zip(&step.results);
+            let made: Vec<ToolCall> = made.map(|(at, _)| ToolCall::new(format!("c{at}"), name, "{}")).collect();
             let reply = Message::assistant("Done.").with_tool_calls(made.clone());
             log.push_reply(&plan, reply.clone(), None);
             stateless.push(reply);
@@ -160,20 +165,23 @@ fn offloads() -> Step {
     }
 }
 
+/// Returns a call and its result.
+fn exchange(id: &str, result: String) -> [Message; 2] {
+    let call = Message::assistant("").with_tool_calls([ToolCall::new(id, "list", "{}")]);
+    [call, Message::tool(id, result)]
+}
+
 /// A prompt without a reply counts as sent for those who keep its anchor.
 #[test]
 fn anchor_of_an_unanswered_prompt_keeps_its_forms() {
-    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
-    let log = Conversation::from([
-        Message::user("List it."),
-        Message::assistant("").with_tool_calls([ToolCall::new("c", "list", "{}")]),
-        Message::tool("c", "r".repeat(900)),
-    ]);
+    let tools = &*generate::RECALL;
+    let mut log = Conversation::from([Message::user("List it.")]);
+    log.extend(exchange("c", "r".repeat(900)));
     let offloads = offloads();
     let whole =
         manager(&Step { offloads: false, ..offloads.clone() }).build_plan(&PlanRequest::new(&log)).unwrap();
     let manager = manager(&offloads);
-    let request = PlanRequest::new(&log).with_tools(&tools);
+    let request = PlanRequest::new(&log).with_tools(tools);
     let short = manager.build_plan(&request).unwrap();
     assert!(results(&short)["m2"].len() < 300);
     let then = manager.build_plan(&request.clone().with_previous(whole.anchor())).unwrap();
@@ -185,32 +193,36 @@ fn anchor_of_an_unanswered_prompt_keeps_its_forms() {
 /// An anchor may lack the items of its prompt. A prompt was sent before each reply nevertheless.
 #[test]
 fn results_before_the_last_reply_stay_whole_if_only_its_window_is_known() {
-    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
+    let tools = &*generate::RECALL;
     let mut log = Conversation::new();
     for call in ["a", "b"] {
         log.push(Message::user("List it."));
-        log.push(Message::assistant("").with_tool_calls([ToolCall::new(call, "list", "{}")]));
-        log.push(Message::tool(call, "r".repeat(900)));
+        log.extend(exchange(call, "r".repeat(900)));
     }
     let previous: Anchor = serde_json::from_str(r#"{"window_start": "m0"}"#).unwrap();
-    let request = PlanRequest::new(&log).with_tools(&tools).with_previous(previous);
+    let request = PlanRequest::new(&log).with_tools(tools).with_previous(previous);
     let sent = results(&manager(&offloads()).build_plan(&request).unwrap());
     assert!(sent["m2"].len() == 900 && sent["m5"].len() < 300, "{sent:?}");
+}
+
+/// Returns a conversation with two calls of one message. The first result has 900 bytes, the second `size`.
+fn two_calls(ids: [&str; 2], size: usize) -> Conversation {
+    let calls = ids.map(|id| ToolCall::new(id, "list", "{}"));
+    Conversation::from([
+        Message::user("List both."),
+        Message::assistant("").with_tool_calls(calls),
+        Message::tool(ids[0], "r".repeat(900)),
+        Message::tool(ids[1], "s".repeat(size)),
+    ])
 }
 
 /// In a prompt that is too small, results that are offloaded anyway are not made longer than they were.
 #[test]
 fn clipping_leaves_shorter_results_as_they_are() {
-    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
-    let log = Conversation::from([
-        Message::user("List both."),
-        Message::assistant("")
-            .with_tool_calls([ToolCall::new("a", "list", "{}"), ToolCall::new("b", "list", "{}")]),
-        Message::tool("a", "r".repeat(900)),
-        Message::tool("b", "s".repeat(400)),
-    ]);
+    let tools = &*generate::RECALL;
+    let log = two_calls(["a", "b"], 400);
     let manager = manager(&offloads());
-    let request = PlanRequest::new(&log).with_tools(&tools);
+    let request = PlanRequest::new(&log).with_tools(tools);
     let least = manager.build_plan(&request).unwrap();
     let budget = least.estimated_tokens_total.tokens - 100;
     let clipped = manager.build_plan(&request.with_limits(RequestLimits::prompt_budget(budget))).unwrap();
@@ -222,15 +234,9 @@ fn clipping_leaves_shorter_results_as_they_are() {
 /// One of two calls with the same id has another id in the prompt, and so has its result (rule H1).
 #[test]
 fn offloaded_result_answers_the_id_that_its_call_has_in_the_prompt() {
-    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
-    let log = Conversation::from([
-        Message::user("List both."),
-        Message::assistant("")
-            .with_tool_calls([ToolCall::new("a", "list", "{}"), ToolCall::new("a", "list", "[]")]),
-        Message::tool("a", "r".repeat(900)),
-        Message::tool("a", "s".repeat(900)),
-    ]);
-    let plan = manager(&offloads()).build_plan(&PlanRequest::new(&log).with_tools(&tools)).unwrap();
+    let tools = &*generate::RECALL;
+    let log = two_calls(["a", "a"], 900);
+    let plan = manager(&offloads()).build_plan(&PlanRequest::new(&log).with_tools(tools)).unwrap();
     let messages = plan.messages();
     let calls: Vec<&str> = messages.iter().flat_map(Message::tool_calls).map(|call| &*call.id).collect();
     let answered: Vec<&str> = messages.iter().filter_map(Message::answers).collect();
@@ -241,7 +247,7 @@ fn offloaded_result_answers_the_id_that_its_call_has_in_the_prompt() {
 /// A result may be before an earlier message in the prompt. It was sent nevertheless (rule H1).
 #[test]
 fn moved_result_keeps_its_form() {
-    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
+    let tools = &*generate::RECALL;
     let log = Conversation::from([
         Message::user("List it."),
         Message::assistant("").with_tool_calls([ToolCall::new("a", "list", "{}")]),
@@ -250,7 +256,7 @@ fn moved_result_keeps_its_form() {
     ]);
     let whole = manager(&Step { offloads: false, ..offloads() }).build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!(whole.included.last().unwrap().id, "m2", "the result is before the question");
-    let request = PlanRequest::new(&log).with_tools(&tools).with_previous(whole.anchor());
+    let request = PlanRequest::new(&log).with_tools(tools).with_previous(whole.anchor());
     let then = manager(&offloads()).build_plan(&request).unwrap();
     assert_eq!(results(&then)["m3"].len(), 900);
 }
@@ -258,17 +264,13 @@ fn moved_result_keeps_its_form() {
 /// An option that alternates leaves forms only where a result has them.
 #[test]
 fn forms_of_no_result_are_forgotten() {
-    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
+    let tools = &*generate::RECALL;
     let mut log = Conversation::new();
     for turn in 0..40 {
         let step = Step { offloads: turn % 2 == 0, ..offloads() };
         log.push(Message::user("List it."));
-        log.push(Message::assistant("").with_tool_calls([ToolCall::new(format!("c{turn}"), "list", "{}")]));
-        log.push(Message::tool(
-            format!("c{turn}"),
-            if turn == 20 { "r".repeat(900) } else { "r".repeat(90) },
-        ));
-        let plan = manager(&step).build_plan(&PlanRequest::new(&log).with_tools(&tools)).unwrap();
+        log.extend(exchange(&format!("c{turn}"), "r".repeat(if turn == 20 { 900 } else { 90 })));
+        let plan = manager(&step).build_plan(&PlanRequest::new(&log).with_tools(tools)).unwrap();
         log.push_reply(&plan, Message::assistant("Done."), None);
     }
     let anchor = serde_json::to_value(log.anchor().unwrap()).unwrap();
@@ -278,16 +280,15 @@ fn forms_of_no_result_are_forgotten() {
 /// The middles of offloaded results count neither as usage nor as tokens of excluded rows.
 #[test]
 fn usage_counts_offloaded_results_as_they_are_sent() {
-    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
+    let tools = &*generate::RECALL;
     let mut log = Conversation::new();
     for turn in 0..30 {
         log.push(Message::user("List it."));
-        log.push(Message::assistant("").with_tool_calls([ToolCall::new(format!("c{turn}"), "list", "{}")]));
-        log.push(Message::tool(format!("c{turn}"), "word ".repeat(10_000)));
+        log.extend(exchange(&format!("c{turn}"), "word ".repeat(10_000)));
         log.push(Message::assistant("Done."));
     }
     log.push(Message::user("And now?"));
-    let request = PlanRequest::new(&log).with_tools(&tools);
+    let request = PlanRequest::new(&log).with_tools(tools);
     let all = manager(&offloads()).build_plan(&request).unwrap();
     let few =
         manager(&offloads()).build_plan(&request.with_limits(RequestLimits::prompt_budget(2_000))).unwrap();

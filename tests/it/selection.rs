@@ -369,7 +369,7 @@ fn shortened_result_comes_back() {
     let options = "[conversation]\ntool_results = \"offload\"\noffload_above = 500\noffload_keep = 100\n";
     let config = Config::from_toml(options, "test").unwrap();
     let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap();
-    let tools = [Tool::new("recall", "", "{\"handle\":{}}")];
+    let tools = [Tool::new(Tool::RECALL, "", "{\"handle\":{}}")];
     let offloaded = manager.build_plan(&request.with_tools(&tools)).unwrap();
     assert_eq!(reasons(&offloaded), ["long: in", "short: stands in the window as m4"]);
 }

@@ -1,4 +1,5 @@
-//! The methods of a recall: updates, searches, and the tool for the model.
+//! The methods of a recall: updates, searches, and the tool for the model. They are apart from the class,
+//! because a request needs the class, and the tool needs a plan.
 
 use crate::{
     argument,
@@ -92,8 +93,8 @@ impl Recall {
         Ok(())
     }
 
-    /// Searches the messages for a text, and returns the hits, best first. Use it for a tool of the model or
-    /// for a view. The live question is no hit while it is not answered.
+    /// Searches the messages for a text, and returns the hits, best first. Use it for a view;
+    /// `answer` is for the model. The live question is no hit while it is not answered.
     fn search(&self, py: Python<'_>, query: String) -> PyResult<Vec<Hit>> {
         let hits = self.with(py, move |recall, log| {
             recall.update(log);
@@ -140,7 +141,7 @@ impl Recall {
             Ok(json) => json,
             Err(_) => json::dumps(arguments, "arguments")?,
         };
-        let call = core::ToolCall::new(call_id, recall::Recall::tool().name, arguments);
+        let call = core::ToolCall::new(call_id, core::Tool::RECALL, arguments);
         let made = Arc::clone(plan.made());
         let answered = self.with(py, move |recall, log| {
             let most = max_tokens.map_or_else(|| recall::Recall::room(made.core()), |most| most.0);

@@ -267,7 +267,7 @@ def test_large_results_stay_outside_and_are_read_back() -> None:
     log.push({"role": "assistant", "content": None, "tool_calls": [call]})
     log.push({"role": "tool", "tool_call_id": "c1", "content": "".join(f"file {at}\n" for at in range(1, 4_001))})
     whole = manager.plan(log)
-    assert [notice["code"] for notice in whole.notices] == ["nothing_offloaded"]
+    assert [notice["code"] for notice in whole.notices] == ["results_not_offloaded"]
     tools = [Recall.tool()]
     plan = manager.plan(log, tools=tools)
     assert [notice["code"] for notice in plan.notices] == ["results_offloaded"]

@@ -42,9 +42,8 @@ impl Prepared {
 
     /// Prepares a session for a model. Without a model name, the session's own model is used.
     pub(crate) fn new(mut session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
-        let recall = Recall::tool();
-        if terms.target.recall_tool && session.tools.iter().all(|tool| tool.name != recall.name) {
-            session.tools.push(recall);
+        if terms.target.recall_tool {
+            declare_recall(&mut session)?;
         }
         if terms.target.tokenizer.is_none() && !terms.target.allow_tokenizer_file {
             let hint = "--allow-tokenizer-file opens it, --tokenizer sets another";
@@ -120,6 +119,24 @@ impl Prepared {
         }
         report_ignored(&self.session);
     }
+}
+
+/// Declares the tool that reads offloaded results, unless the session declares it.
+///
+/// # Errors
+///
+/// Returns an error if the session declares another tool of that name.
+fn declare_recall(session: &mut Session) -> Result<()> {
+    let recall = Recall::tool();
+    match session.tools.iter().find(|tool| tool.name == recall.name) {
+        None => session.tools.push(recall),
+        Some(own) if own.reads_results() => {}
+        Some(_) => bail!(
+            "--recall-tool: the session declares a tool `recall` of its own without a parameter `handle`; \
+             expected a session without it, or with it under another name"
+        ),
+    }
+    Ok(())
 }
 
 /// Prints a note for each part of a session that is ignored.

@@ -324,7 +324,7 @@ impl Runs<'_, '_> {
         let last = range.end - 1;
         // Fields of an unexamined run are not read, because that would cost time for each message.
         let examined = seen || count == 1;
-        let bound = self.meter.bound(self.candidates.bytes(range), u64::from(count));
+        let bound = self.meter.bound(self.candidates.bytes_sent(range), u64::from(count));
         ExcludedItem {
             id: log.message_id(range.start),
             last_id: (count > 1).then(|| log.message_id(last)),

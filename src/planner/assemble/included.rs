@@ -258,7 +258,7 @@ impl LaidOut<'_> {
         if let Some(position) = position.filter(|_| clipped || cleared) {
             let list = if clipped { &mut self.draft.clipped } else { &mut self.draft.cleared };
             list.push(piece.id.clone());
-            return piece.answered_by(self.candidates.rendered(position, rendering).into_owned());
+            return piece.in_form(self.candidates.rendered(position, rendering).into_owned());
         }
         let whole = position.filter(|at| self.candidates.lacks_recall_tool(*at));
         self.draft.not_offloaded.extend(whole.map(|_| piece.id.clone()));

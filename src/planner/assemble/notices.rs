@@ -169,7 +169,7 @@ fn about_the_results(
         },
     );
     let whole = (
-        NoticeCode::NothingOffloaded,
+        NoticeCode::ResultsNotOffloaded,
         &draft.not_offloaded,
         "sent whole: offloading needs the tool recall in the request, which reads the rest".to_owned(),
     );

@@ -92,7 +92,7 @@ fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
     }
     let rest = after
         .filter(|position| !counted.contains(position) && log.archive_index().archived(*position).is_none());
-    let bytes = rest.map(|position| candidates.bytes(&(position..position + 1))).sum();
+    let bytes = rest.map(|position| candidates.bytes_sent(&(position..position + 1))).sum();
     let tokens = tokens.saturating_add(tokens_of_bytes(sent, bytes));
     let tokens = context.calibration.map_or(tokens, |calibration| calibration.scaled(tokens));
     let before =
@@ -155,9 +155,9 @@ fn bytes_left_out<'n>(
         // A pin that left with its expired user message is not expired itself: it would be sent if it fitted.
         let never = &candidates.index().ineligible_pins;
         let lives = |at: &u32| candidates.candidate_of(*at).is_some_and(|pin| !never.contains_key(&pin));
-        return run.filter(lives).map(|at| candidates.bytes(&(at..at + 1))).sum();
+        return run.filter(lives).map(|at| candidates.bytes_sent(&(at..at + 1))).sum();
     }
-    candidates.bytes(&run)
+    candidates.bytes_sent(&run)
 }
 
 /// Converts bytes to tokens at the rate of the included rows.

@@ -10,12 +10,13 @@ use crate::{conversation::Place, message::Message, planner::repair::SentMessage,
 use std::borrow::Cow;
 
 impl<'a> Candidates<'a> {
-    /// Returns a message as it is sent in full. Calls of a user and their results become user text (rule H9).
+    /// Returns a message as it is sent in full: neither cleared nor clipped. Calls of a user and their
+    /// results become user text (rule H9), and an offloaded result has no middle.
     pub(crate) fn full_message(&self, position: u32) -> Cow<'a, Message> {
-        // Most conversations have neither calls of users nor withheld reasoning: then nothing is copied.
         if let Some(short) = self.offloaded(position) {
             return Cow::Owned(short);
         }
+        // Most conversations have neither calls of users nor withheld reasoning: then nothing is copied.
         if !self.log.turns().has_any_user_calls() && self.withheld.is_empty() {
             return Cow::Borrowed(self.log.message(position));
         }
@@ -29,7 +30,7 @@ impl<'a> Candidates<'a> {
         if self.withheld.contains_key(&position) {
             return piece.message.without_reasoning();
         }
-        self.offloaded(position).map_or_else(|| piece.message.clone(), |short| piece.answered_by(short))
+        self.offloaded(position).map_or_else(|| piece.message.clone(), |short| piece.in_form(short))
     }
 
     /// Checks if a message is a call of the user or a result of one, which is sent as user text (rule H9).

@@ -40,6 +40,7 @@ mod index;
 mod map;
 mod full_messages;
 mod results;
+mod result_forms;
 mod offloaded;
 mod similar;
 mod chunks;
@@ -83,7 +84,7 @@ pub(crate) struct Candidates<'a> {
     /// The first exchange from that turn on.
     live_exchanges_from: ExchangeIndex,
     /// The forms of large results (rule S7).
-    forms: offloaded::ResultForms,
+    forms: result_forms::ResultForms,
     /// Position before which results were sent as stubs (rule S7).
     cleared_before: Option<u32>,
     /// Messages whose reasoning is withheld, as they are sent, by position (rule K1).
@@ -118,7 +119,7 @@ fn check_ids(
 
 /// Returns the anchor of the prompt before this one, if it remembers its items.
 fn last_prompt<'a>(request: &'a PlanRequest<'a>) -> Option<&'a Anchor> {
-    request.previous.as_ref().or(request.log.anchor()).filter(|anchor| anchor.prompt.is_some())
+    request.last_anchor().filter(|anchor| anchor.prompt.is_some())
 }
 
 /// Returns the candidate of a message of the conversation.
@@ -249,7 +250,7 @@ impl<'a> Candidates<'a> {
             lost_window,
             live_from,
             live_exchanges_from: log.turns().first_exchange_from(live_from),
-            forms: offloaded::ResultForms::for_request(request, config, sticky.last),
+            forms: result_forms::ResultForms::for_request(request, config, sticky.last),
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             withheld: without_reasoning(log, replan),
             retained,

@@ -7,7 +7,6 @@
 
 use super::{
     CandidateId, Candidates, Costs,
-    offloaded::with_shorter_texts,
     results::{answered_exchange, stub},
 };
 use crate::{
@@ -174,12 +173,13 @@ impl Costs<'_> {
         let candidates = self.candidates();
         let clip = |at: &u32| {
             let (message, id) = (candidates.log.message(*at), candidates.log.message_id(*at));
-            let kept = candidates.offloaded(*at).and_then(|_| candidates.offloaded_bytes(*at));
+            // A result that no form makes shorter is clipped like any other.
+            let kept = candidates.offloaded_bytes(*at).filter(|_| candidates.offloaded(*at).is_some());
             let clipped = match kept {
-                // It already is as short as that.
+                // It is that short already.
                 Some(kept) if kept <= bytes as u64 => None,
-                Some(_) => with_shorter_texts(message, |text| wording::offloaded_result(&id, text, bytes)),
-                None => with_shorter_texts(message, |text| wording::clipped_result(&id, text, bytes)),
+                Some(_) => message.with_shorter_texts(|text| wording::offloaded_result(&id, text, bytes)),
+                None => message.with_shorter_texts(|text| wording::clipped_result(&id, text, bytes)),
             };
             Some((*at, clipped?))
         };

@@ -96,7 +96,7 @@ pub struct Session {
 }
 
 /// The tool that reads offloaded results.
-pub static RECALL: LazyLock<[Tool; 1]> = LazyLock::new(|| [Tool::new("recall", "", "{\"handle\":{}}")]);
+pub static RECALL: LazyLock<[Tool; 1]> = LazyLock::new(|| [Tool::new(Tool::RECALL, "", "{\"handle\":{}}")]);
 
 /// Returns the name of the tool of a call.
 pub fn tool_of(call: &str) -> &'static str {

@@ -149,3 +149,26 @@ fn every_provider_has_a_request_body() {
     let said = String::from_utf8(inspect(&args).assert().success().get_output().stderr.clone()).unwrap();
     assert!(said.contains("breakpoints: none"), "{said}");
 }
+
+#[test]
+fn tool_that_reads_results_is_declared_on_request() {
+    let session = |tools: &str| {
+        let result = "line\\n".repeat(10_000);
+        let call = r#"{"id": "c", "type": "function", "function": {"name": "list", "arguments": "{}"}}"#;
+        format!(
+            r#"{{"model": "gpt-4o", "tools": [{tools}], "messages": [{{"role": "user", "content": "List it."}},
+            {{"role": "assistant", "tool_calls": [{call}]}},
+            {{"role": "tool", "tool_call_id": "c", "content": "{result}"}}]}}"#
+        )
+    };
+    let plain = file("results.json", session("").as_bytes());
+    let plain = plain.to_str().unwrap();
+    let offload = ["--set", "conversation.tool_results=offload"];
+    let whole = out(&[&[plain][..], &offload].concat());
+    assert!(whole.contains("m2: sent whole: offloading needs the tool recall in the request"), "{whole}");
+    let short = out(&[&[plain, "--recall-tool"][..], &offload].concat());
+    assert!(short.contains("m2: only beginning and end are sent; the tool recall reads the rest"), "{short}");
+    let own = r#"{"type": "function", "function": {"name": "recall", "parameters": {"properties": {"product": {}}}}}"#;
+    let own = file("own.json", session(own).as_bytes());
+    insta::assert_snapshot!(fails(&[own.to_str().unwrap(), "--recall-tool"]), @"");
+}
