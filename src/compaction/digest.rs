@@ -142,7 +142,11 @@ fn entries(messages: &[&Message]) -> Vec<Entry> {
     let mut open: Vec<(String, usize)> = Vec::new();
     for message in messages {
         match message.role() {
-            Role::User if !message.is_empty() => entries.push(Entry::Request(message_text(message), 1)),
+            Role::User => {
+                // A user with tools may call one without a word.
+                let request = Some(message_text(message)).filter(|text| !text.is_empty());
+                entries.extend(request.map(|text| Entry::Request(text, 1)));
+            }
             Role::Tool => {
                 // The newest open call with this id: ids may repeat in a long conversation.
                 let answered = message.answers().and_then(|id| open.iter().rposition(|(call, _)| call == id));

@@ -16,7 +16,9 @@ mod usage;
 use context_window::{
     analysis::{Cause, Diff, Evidence},
     compaction::{BlockedBy, CompactionOutcome, CompactionState, Compactor, ContextCall, Trigger},
-    config::{CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, TtlPolicy},
+    config::{
+        CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, ToolResults, TtlPolicy,
+    },
     conversation::{CompactionKind, HistoryRow},
     plan::Remedy,
     usage::{ContextEvent, Level, StopReason},

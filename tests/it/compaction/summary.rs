@@ -274,6 +274,31 @@ fn a_digest_pushes_no_pin_out() {
     }
 }
 
+/// The calls of a user and a result that the prompt has only in part are in a digest as the log has them.
+#[test]
+fn a_digest_reads_the_log() {
+    let manager = bytes(config(|config| {
+        config.compaction.retain.messages = Some(2);
+        config.conversation.tool_results = ToolResults::Offload;
+    }));
+    let call = |id: &str, name: &str| [ToolCall::new(id, name, "{}")];
+    let log = Conversation::from([
+        Message::user("").with_tool_calls(call("1", "list")),
+        Message::tool("1", "a, b"),
+        Message::user("Read them."),
+        Message::assistant("").with_tool_calls(call("2", "read")),
+        Message::tool("2", "r".repeat(20_000)),
+        Message::assistant("Done."),
+        Message::user("Hurry."),
+        Message::assistant("Yes."),
+    ]);
+    let tools = [Tool::new(Tool::RECALL, "", "{\"handle\":{}}")];
+    let job = manager.compactor().now(&PlanRequest::like_last(&log).with_tools(&tools)).unwrap().unwrap();
+    let digest = job.digest().unwrap();
+    let begins = "- list {}: done, 4 bytes\nThe user asked: Read them.\n- read {}: done, 20000 bytes\n";
+    assert!(digest.starts_with(begins), "{digest}");
+}
+
 /// Equal requests are one line with their number, at the place of the first (rule C6).
 #[test]
 fn a_digest_has_equal_requests_once() {
