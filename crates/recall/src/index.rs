@@ -13,10 +13,9 @@ use crate::{
     words::each_word,
 };
 use context_window::{
-    Conversation, ItemId, Message, Part, Role,
+    Conversation, ItemId, Message, Part, Role, Tool,
     compaction::CompactionKind,
     conversation::{Entry, Event},
-    provider::wording::RECALL,
 };
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
@@ -361,7 +360,7 @@ fn is_read_back(log: &Conversation, position: usize) -> bool {
     const MOST: usize = 100;
     let Some(id) = log.messages()[position].answers() else { return false };
     let mut calls = log.messages()[..position].iter().rev().take(MOST).flat_map(Message::tool_calls);
-    calls.find(|call| call.id == id).is_some_and(|call| call.name == RECALL)
+    calls.find(|call| call.id == id).is_some_and(|call| call.name == Tool::RECALL)
 }
 
 /// Returns the text of a message. Returns `None` if it has no words, is an instruction of the application, or

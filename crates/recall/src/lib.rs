@@ -78,6 +78,7 @@ mod recall;
 mod ranking;
 mod arguments;
 mod lines;
+mod reading;
 mod tool;
 
 pub use error::Error;

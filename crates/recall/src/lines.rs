@@ -37,6 +37,11 @@ pub(crate) fn split(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
+/// Returns the first byte of each line of a text.
+pub(crate) fn line_starts(text: &str) -> Vec<usize> {
+    split(text).into_iter().map(|line| line.bytes.start).collect()
+}
+
 /// Returns the longest text that `render` makes of the first lines and that has at most `limit` tokens.
 /// `render` gets a number of whole lines, and a number of bytes of the line after them, which is 0 unless not
 /// even the first line fits. Returns `None` if no text fits.
@@ -83,4 +88,16 @@ fn find_largest(
         }
     }
     Ok(best)
+}
+
+/// Writes lines, and bytes of the one after them.
+pub(crate) fn push_lines(text: &mut String, lines: &[Line<'_>], count: usize, bytes: usize) {
+    for line in &lines[..count] {
+        text.push_str(line.text);
+        text.push('\n');
+    }
+    if bytes > 0 {
+        text.push_str(&lines[count].text[..bytes]);
+        text.push('\n');
+    }
 }

@@ -148,7 +148,7 @@ impl Recall {
         if documents.is_empty() { request } else { request.with_recall(documents) }
     }
 
-    /// Searches the indexed messages for a text, for a tool of the model or a view. Best hits come first. The
+    /// Searches the indexed messages for a text, such as that of a search field. Best hits come first. The
     /// live question is no hit while it is not answered.
     #[must_use]
     pub fn search(&self, log: &Conversation, query: &str) -> Vec<Hit> {

@@ -7,16 +7,16 @@
 
 use crate::{
     arguments::{Arguments, Subject},
+    hit::Hit,
     index::plain_text,
-    lines::{Line, fit, split},
+    lines::{fit, line_starts, push_lines, split},
+    reading::{Answer, no_room, read},
     recall::Recall,
 };
 use context_window::{
-    ContextPlan, Conversation, Error, ItemId, Message, TokenCounter, Tool, ToolCall,
-    provider::wording::RECALL, text::plain::bounded,
+    ContextPlan, Conversation, Error, ItemId, Message, TokenCounter, Tool, ToolCall, text::plain::bounded,
 };
-use regex::{Regex, RegexBuilder};
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 
 /// The description for the model.
 const DESCRIPTION: &str = "Searches the earlier messages of this conversation, and reads messages and tool \
@@ -31,13 +31,10 @@ const USUAL_TOKENS: u64 = 2_000;
 /// The least limit in tokens. A result needs some of them for the line that names its lines.
 const LEAST_TOKENS: u64 = 64;
 
-/// The largest memory of a compiled pattern, in bytes.
-const PATTERN_BYTES: usize = 1 << 20;
-
 impl Recall {
     /// Returns the definition of the tool `recall`. Pass it to
     /// [`context_window::PlanRequest::with_tools`] with your other tools; the plan writes it in the wire
-    /// format of the model.
+    /// format of the model. Its name is `recall`: results of another tool of that name are not found again.
     ///
     /// ```
     /// use context_window::{
@@ -75,7 +72,7 @@ impl Recall {
     /// ```
     #[must_use]
     pub fn tool() -> Tool {
-        Tool::new(RECALL, DESCRIPTION, SCHEMA)
+        Tool::new(Tool::RECALL, DESCRIPTION, SCHEMA)
     }
 
     /// Returns the tokens that the results of a reply's calls may have together: three quarters of the tokens
@@ -133,20 +130,18 @@ impl Recall {
         query: &str,
         counter: &TokenCounter,
         limit: u64,
-    ) -> Result<Result<String, String>, Error> {
+    ) -> Result<Answer, Error> {
         let mut text = String::new();
+        // Several passages may be parts of one large result, whose lines are counted once.
+        let mut starts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for hit in self.search(log, query) {
-            let (first, last) = (&hit.ids[0], &hit.ids[hit.ids.len() - 1]);
-            let _ = if hit.start > 0 {
-                // The line from which a handle reads on.
-                let whole = plain_text(&log.messages()[hit.messages.start]);
-                let line = split(&whole).partition_point(|line| line.bytes.start <= hit.start);
-                writeln!(text, "[{first} from line {line}]")
-            } else if first == last {
-                writeln!(text, "[{first}]")
-            } else {
-                writeln!(text, "[{first} to {last}]")
-            };
+            let first = hit.messages.start;
+            let line = (hit.start > 0).then(|| {
+                let starts =
+                    starts.entry(first).or_insert_with(|| line_starts(&plain_text(&log.messages()[first])));
+                starts.partition_point(|start| *start <= hit.start)
+            });
+            text.push_str(&title(&hit, line));
             text.push_str(&hit.text);
             if !text.ends_with('\n') {
                 text.push('\n');
@@ -191,6 +186,17 @@ impl Recall {
     }
 }
 
+/// Returns the line before a passage: the handles of its messages, or the handle of a long one and the line
+/// from which it reads on.
+fn title(hit: &Hit, line: Option<usize>) -> String {
+    let (first, last) = (&hit.ids[0], &hit.ids[hit.ids.len() - 1]);
+    match line {
+        Some(line) => format!("[{first} from line {line}]\n"),
+        None if first == last => format!("[{first}]\n"),
+        None => format!("[{first} to {last}]\n"),
+    }
+}
+
 /// Returns the position of the message that a handle names. Models copy more than the id from a line:
 /// brackets, a full stop, or the id of a recalled document.
 fn position_of(log: &Conversation, handle: &str) -> Option<usize> {
@@ -199,125 +205,6 @@ fn position_of(log: &Conversation, handle: &str) -> Option<usize> {
     let part = plain.rsplit_once('#').filter(|(_, part)| part.bytes().all(|byte| byte.is_ascii_digit()));
     let names = [handle, plain].into_iter().chain(part.map(|(id, _)| id));
     names.into_iter().find_map(|name| log.position_of_message(name))
-}
-
-/// Returns the lines of a text that a call asks for.
-fn read(
-    text: &str,
-    handle: &str,
-    arguments: &Arguments,
-    counter: &TokenCounter,
-    limit: u64,
-) -> Result<Result<String, String>, Error> {
-    let all = split(text);
-    let (first, last) = arguments.lines;
-    if first == 0 || first > last || first > all.len() {
-        return Ok(Err(format!("no such lines: {handle} has the lines 1 to {}", all.len())));
-    }
-    // A range may end behind the text, because the model does not know its length.
-    let lines = &all[first - 1..last.min(all.len())];
-    let Some(pattern) = &arguments.pattern else {
-        return Ok(read_range(handle, &all, lines, counter, limit)?.ok_or_else(no_room));
-    };
-    match compile(pattern) {
-        Ok(pattern) => read_matches(text, handle, lines, &pattern, counter, limit),
-        Err(mistake) => Ok(Err(mistake)),
-    }
-}
-
-/// Returns successive lines.
-fn read_range(
-    handle: &str,
-    all: &[Line<'_>],
-    lines: &[Line<'_>],
-    counter: &TokenCounter,
-    limit: u64,
-) -> Result<Option<String>, Error> {
-    let first = lines[0].number;
-    let render = |count: usize, bytes: usize| {
-        // The number of a line that is shown only in part counts too.
-        let last = first + count.max(1) - 1;
-        let mut read = format!("[{handle}: lines {first} to {last} of {}]\n", all.len());
-        push_lines(&mut read, lines, count, bytes);
-        if count == 0 {
-            let _ = writeln!(read, "[line {first} goes on]");
-        } else if count < lines.len() {
-            let _ = writeln!(read, "[more lines from {} on]", last + 1);
-        }
-        read
-    };
-    fit(lines, counter, limit, render)
-}
-
-/// Returns the lines with a match, each after its number.
-fn read_matches(
-    text: &str,
-    handle: &str,
-    lines: &[Line<'_>],
-    pattern: &Regex,
-    counter: &TokenCounter,
-    limit: u64,
-) -> Result<Result<String, String>, Error> {
-    let matching = matching(text, lines, pattern);
-    if matching.is_empty() {
-        return Ok(Err(format!("no line of {handle} matches {pattern}")));
-    }
-    let render = |count: usize, bytes: usize| {
-        let mut read = format!("[{handle}: {count} of {} lines that match]\n", matching.len());
-        for (at, line) in matching.iter().take(count.max(1)).enumerate() {
-            let text = if at < count { line.text } else { &line.text[..bytes] };
-            let _ = writeln!(read, "{}: {text}", line.number);
-        }
-        if let Some(next) = matching.get(count) {
-            let _ = writeln!(read, "[more matches from line {} on]", next.number);
-        }
-        read
-    };
-    Ok(fit(&matching, counter, limit, render)?.ok_or_else(no_room))
-}
-
-/// Returns the lines with a match. Matches are found in whole lines of the text, each of which may be several
-/// lines here.
-fn matching<'t>(text: &str, lines: &[Line<'t>], pattern: &Regex) -> Vec<Line<'t>> {
-    let (mut found, mut at, mut start) = (Vec::new(), 0, 0);
-    for whole in text.split_inclusive('\n') {
-        let end = start + whole.len();
-        let line = whole.trim_end_matches(['\n', '\r']);
-        let mut matches =
-            pattern.find_iter(line).map(|found| start + found.start()..start + found.end()).peekable();
-        while let Some(part) = lines.get(at).filter(|part| part.bytes.start < end) {
-            // A match without bytes, such as the end of a line, is in the line that it begins in.
-            while matches.next_if(|found| found.end.max(found.start + 1) <= part.bytes.start).is_some() {}
-            if matches.peek().is_some_and(|found| found.start < part.bytes.end) {
-                found.push(part.clone());
-            }
-            at += 1;
-        }
-        start = end;
-    }
-    found
-}
-
-/// Compiles a pattern. The time of a search is linear in the text, whatever the pattern is.
-fn compile(pattern: &str) -> Result<Regex, String> {
-    let compiled = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
-    compiled.map_err(|error| format!("the pattern is no regular expression: {error}"))
-}
-
-/// Writes lines, and bytes of the one after them.
-fn push_lines(text: &mut String, lines: &[Line<'_>], count: usize, bytes: usize) {
-    for line in &lines[..count] {
-        text.push_str(line.text);
-        text.push('\n');
-    }
-    if bytes > 0 {
-        text.push_str(&lines[count].text[..bytes]);
-        text.push('\n');
-    }
-}
-
-fn no_room() -> String {
-    "the limit in tokens is too low for any line".into()
 }
 
 /// Returns the result of a call that cannot be answered.

@@ -13,6 +13,7 @@ pub mod body;
 pub mod corpus;
 pub mod data;
 pub mod generate;
+pub mod killed;
 pub mod laws;
 pub mod media;
 pub mod page;

@@ -4,11 +4,10 @@ use crate::talk::Folder;
 use context_window::{Conversation, Message, TokenCounter, ToolCall};
 use context_window_recall::{Opened, RebuildReason, Recall, RecallIndex};
 use context_window_store::Journal;
+use context_window_testing::killed::{Moments, confirmations};
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::Write,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Duration,
 };
 
 const NAME: &str = "killed::nothing_confirmed_is_lost_if_the_process_is_killed";
@@ -39,27 +38,11 @@ fn nothing_confirmed_is_lost_if_the_process_is_killed() {
     }
     let folder = Folder::new("kill");
     let kills = if std::env::var_os("FULL").is_some() { 1_000 } else { 60 };
-    let (mut seed, mut confirmed, mut behind, mut damaged) = (0x2545_F491_4F6C_DD1Du64, 0, 0, 0);
+    let mut moments = Moments::new();
+    let (mut confirmed, mut behind, mut damaged) = (0, 0, 0);
     for kill in 0..kills {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", NAME, "--nocapture"])
-            .env("RECALL_TEST_FOLDER", &folder.0)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first = lines.by_ref().find(|line| line.as_ref().is_ok_and(|line| line.contains("confirmed")));
-        std::thread::sleep(Duration::from_micros(seed % 9_000));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        for line in first.into_iter().chain(lines).map_while(Result::ok) {
-            let number = line.rsplit(' ').next().and_then(|number| number.parse::<usize>().ok());
-            confirmed = number.filter(|_| line.contains("confirmed")).unwrap_or(confirmed);
-        }
+        let numbers = confirmations(NAME, "RECALL_TEST_FOLDER", &folder.0, &mut moments);
+        confirmed = numbers.last().and_then(|numbers| numbers.first().copied()).unwrap_or(confirmed);
         let (journal, log) = Journal::open(folder.0.join("log")).unwrap();
         drop(journal);
         assert!(log.messages().len() >= confirmed, "kill {kill}: {} of {confirmed}", log.messages().len());

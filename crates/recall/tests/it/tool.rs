@@ -108,6 +108,10 @@ fn query_finds_messages_and_parts_of_results() {
     let read =
         answer(&log, &format!("{{\"handle\": \"m2\", \"first_line\": {line}, \"max_tokens\": 4000}}"), 5_000);
     assert!(read.text().contains("the invoice of Sandvik is overdue"), "{}", read.text());
+    // All parts of it have their lines, the first one its handle alone.
+    let read = answer(&log, r#"{"query": "nothing of note", "max_tokens": 100000}"#, 100_000);
+    let lines: Vec<&str> = read.text().lines().filter(|line| line.starts_with("[m2")).collect();
+    assert!(lines.len() > 10 && !lines.contains(&"[m2 from line 0]"), "{lines:?}");
     let read = answer(&log, r#"{"query": "Trondheim"}"#, 1_000);
     assert!(read.text().contains("[m0]\nuser: Our contact in Trondheim is Ida.\n"), "{}", read.text());
     let read = answer(&log, r#"{"query": "zebra"}"#, 1_000);
@@ -129,6 +133,8 @@ fn mistakes_are_told_to_the_model() {
         (r#"{"handle": "m2", "first_line": -1}"#, "first_line is no whole number"),
         (r#"{"handle": "m2", "start": 3}"#, "there is no parameter start: the parameters are query, handle"),
         (r#"{"handle": ["m2"]}"#, "handle is no text"),
+        (r#"{"handle": "m2", "pattern": "("}"#, "this regular expression cannot be used"),
+        (r#"{"handle": "m2", "pattern": "(a{1000}){1000}"}"#, "exceeds size limit"),
     ] {
         let read = answer(&log, arguments, 1_000);
         assert!(read.is_failed() && read.text().contains(told), "{arguments}: {}", read.text());
@@ -176,7 +182,7 @@ fn forgotten_and_removed_messages_have_no_handle() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(context_window_testing::generate::cases(200, 20_000))]
 
     /// No result has more tokens than its limit, and those of any arguments come without a panic. The lines
     /// that a model reads one after another are the whole text.
@@ -219,7 +225,9 @@ proptest! {
         }
         // Long lines get breaks where they are split, and the last one gets one.
         prop_assert_eq!(read.replace('\n', ""), text.replace('\n', ""));
-        for arguments in [wild.clone(), serde_json::json!({"handle": "m2", "pattern": wild}).to_string(), serde_json::json!({"query": wild}).to_string()] {
+        let of_pattern = serde_json::json!({"handle": "m2", "pattern": wild});
+        let of_query = serde_json::json!({"query": wild});
+        for arguments in [wild, of_pattern.to_string(), of_query.to_string()] {
             let answered = answer(&log, &arguments, most);
             prop_assert!(answered.is_failed() || count(answered.text()) <= most);
         }

@@ -8,12 +8,11 @@ use context_window::{
 use context_window_formats::SessionFile;
 use context_window_store::ErrorKind;
 use context_window_store::{Journal, save_whole};
+use context_window_testing::killed::{Moments, confirmations};
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::Write,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Duration,
 };
 
 fn fresh(name: &str) -> PathBuf {
@@ -73,36 +72,15 @@ fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
     }
     let kills = if std::env::var_os("FULL").is_some() { 2_000 } else { 250 };
     let path = fresh("kill");
-    let mut seed = 0x2545_F491_4F6C_DD1Du64;
-    let (mut torn, mut confirmations) = (0, 0u64);
+    let mut moments = Moments::new();
+    let (mut torn, mut confirmed) = (0, 0u64);
     let (mut messages, mut compactions) = (0, 0);
     for kill in 0..kills {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "journal::killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice",
-                "--nocapture",
-            ])
-            .env("JOURNAL_TEST_PATH", &path)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // After its first line, the process can be killed at any moment.
-        let first = lines.by_ref().find(|line| line.as_ref().is_ok_and(|line| line.contains("confirmed")));
-        std::thread::sleep(Duration::from_micros(seed % 9_000));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let said: Vec<String> = first.into_iter().chain(lines).map_while(Result::ok).collect();
-        for line in said.iter().filter(|line| line.contains("confirmed")) {
-            let mut numbers = line.split_whitespace().filter_map(|word| word.parse::<usize>().ok());
-            if let (Some(of_messages), Some(of_compactions)) = (numbers.next(), numbers.next()) {
+        let name = "journal::killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice";
+        for numbers in confirmations(name, "JOURNAL_TEST_PATH", &path, &mut moments) {
+            if let [of_messages, of_compactions] = numbers[..] {
                 (messages, compactions) = (of_messages, of_compactions);
-                confirmations += 1;
+                confirmed += 1;
             }
         }
         let (journal, log) = Journal::open(&path).unwrap();
@@ -123,7 +101,7 @@ fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
             (messages, compactions) = (0, 0);
         }
     }
-    eprintln!("{kills} kills, {confirmations} confirmations, {torn} unfinished ends");
+    eprintln!("{kills} kills, {confirmed} confirmations, {torn} unfinished ends");
     drop(fs::remove_file(path));
 }
 
