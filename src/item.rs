@@ -141,6 +141,8 @@ pub enum Source {
     System,
     /// A pinned note.
     Pinned,
+    /// A standing rule of the user.
+    Rule,
     /// A message of the user or the assistant.
     Conversation,
     /// The result of a tool call.
@@ -162,6 +164,7 @@ impl Source {
         match self {
             Self::System => "system",
             Self::Pinned => "pinned",
+            Self::Rule => "rule",
             Self::Conversation => "conversation",
             Self::Tool => "tool",
             Self::Summary => "summary",
@@ -186,6 +189,8 @@ pub enum ItemKind {
     State,
     /// A pinned note.
     Note,
+    /// A standing rule whose message is not in the prompt (rule R1).
+    Rule,
     /// A message of the conversation.
     Message,
     /// The summary of a compaction.
@@ -225,6 +230,7 @@ impl ItemKind {
             Self::FocusHint => "focus_hint",
             Self::State => "state",
             Self::Note => "note",
+            Self::Rule => "rule",
             Self::Message => "message",
             Self::Summary { .. } => "summary",
             Self::PlaceholderResult { .. } => "placeholder_result",

@@ -83,6 +83,7 @@
 //! | get a budget hint for retrieval | [`ContextWindowManager::retrieval_budget`] |
 //! | add state, such as the time or open files | [`PlanRequest::with_state`] |
 //! | end a turn (decrement TTL) | [`Conversation::complete_turn`], [`Ttl`] |
+//! | keep a standing rule of the user | [`Conversation::keep_rule`], [`StandingRule`] |
 //! | handle an expired TTL | [`Conversation::pin`], [`Conversation::set_ttl`], [`Conversation::unpin`] |
 //! | measure context window usage | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
 //! | show a status line | [`usage::ContextUsage`]; as a widget: `context-window-ratatui` |
@@ -114,6 +115,8 @@
 
 // The order of the modules is the order of the layers: a module uses only those above it.
 mod item;
+mod standing_rule;
+mod cue_words;
 mod rag;
 #[doc(hidden)]
 pub mod text;
@@ -144,6 +147,8 @@ pub use self::{
 pub use context_window_tokens as tokens;
 #[doc(inline)]
 pub use context_window_tokens::{TokenCount, TokenCounter};
+#[doc(hidden)]
+pub use cue_words::find_rules;
 pub use error::{Error, ErrorKind};
 pub use item::{ItemId, ItemKind, PinnedItem, Priority, Section, Source, Ttl};
 pub use planner::manager::ContextWindowManager;
@@ -151,3 +156,4 @@ pub use planner::request::PlanRequest;
 #[doc(hidden)]
 pub use rag::fused_value;
 pub use rag::{ListRank, RagItem, RetrievedItems};
+pub use standing_rule::{RuleSource, StandingRule};

@@ -1,5 +1,8 @@
 //! The instruction for a summary (rule C3). Configurable, and never stored in the log.
 
+use super::rules;
+use crate::config::RulePolicy;
+
 /// Instruction for task conversations.
 const TASK: &str = "\
 Write a summary of the conversation above for whoever goes on with the work and will not see it. Do not go on with the \
@@ -30,14 +33,19 @@ Say, in this order and with concrete names:
 If the conversation begins with an earlier summary, carry over what still holds. Answer with the summary alone, as plain \
 text in the language of the conversation.";
 
-/// Returns the instruction text for the option's value, with the maximum length of the summary. A value other
-/// than `task` and `chat` is the instruction itself.
-pub(super) fn text(option: &str, max_tokens: u64) -> String {
+/// Returns the instruction text for the option's value, with the maximum length of the summary, and with the
+/// request for standing rules if the policy keeps them. A value other than `task` and `chat` is the
+/// instruction itself.
+pub(super) fn text(option: &str, max_tokens: u64, rules: RulePolicy) -> String {
     let text = match option {
         "task" => TASK,
         "chat" => CHAT,
         own => own,
     };
     // Stated in words, because models estimate words better than tokens; three words are about four tokens.
-    format!("{text}\n\nAt most {} words.", max_tokens / 4 * 3)
+    let length = format!("At most {} words.", max_tokens / 4 * 3);
+    match rules {
+        RulePolicy::Off => format!("{text}\n\n{length}"),
+        RulePolicy::Ask | RulePolicy::Keep => format!("{text}\n\n{length}\n\n{}", rules::INSTRUCTION),
+    }
 }

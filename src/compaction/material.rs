@@ -116,7 +116,7 @@ impl Material {
         let leads = (0..leading).map(|position| log.message(position).clone());
         let mut material = Self {
             system: log.system().iter().cloned().chain(leads).filter(|text| !text.is_empty()).collect(),
-            notes: log.note_entries().iter().map(|(_, note)| note.message.clone()).collect(),
+            notes: candidates.notes_to_summarise(),
             pieces: Vec::new(),
         };
         let kept_members = log.kept_with_user_message(kept.user_message);

@@ -47,7 +47,7 @@
 //! ```
 
 use crate::{
-    config::{CompactionOptions, CompactionStrategy},
+    config::{CompactionOptions, CompactionStrategy, RulePolicy},
     conversation::{Conversation, Event, ProviderSummary},
     error::{Error, ErrorKind, Repr},
     item::ItemId,
@@ -60,6 +60,7 @@ use crate::{
 mod digest;
 mod figures;
 mod due;
+mod rules;
 mod instruction;
 mod tools;
 mod turn_costs;
@@ -75,6 +76,7 @@ pub use due::{BlockedBy, CompactionState, Trigger};
 pub use on_demand::OnDemandCompaction;
 pub use request::CompactionRequest;
 use retention::RetentionBoundary;
+use rules::QuotedRules;
 pub use tools::{CompactionOutcome, ContextCall};
 use turn_costs::TurnCosts;
 
@@ -380,7 +382,15 @@ impl Compactor<'_> {
     ) -> Result<Compaction, Error> {
         job.check(log)?;
         let kept = job.current_boundary(log)?;
-        self.archive(log, job, &kept, Replacement { kind, summary, by_provider: None })
+        let replacement = Replacement { summary, ..Replacement::nothing(kind) };
+        let keeps_rules = self.manager.config().compaction.rules != RulePolicy::Off;
+        let answer =
+            replacement.summary.as_deref().filter(|_| kind == CompactionKind::Summary && keeps_rules);
+        let Some((summary, quoted)) = answer.map(QuotedRules::split_from) else {
+            return self.archive(log, job, &kept, replacement);
+        };
+        let summary = Some(summary_text(summary)?.to_owned());
+        self.archive(log, job, &kept, Replacement { summary, quoted, ..replacement })
     }
 
     /// Archives all messages except the kept ones. Fails if the context would not become smaller.
@@ -391,7 +401,7 @@ impl Compactor<'_> {
         kept: &RetentionBoundary,
         replacement: Replacement,
     ) -> Result<Compaction, Error> {
-        let Replacement { kind, summary, by_provider } = replacement;
+        let Replacement { kind, summary, by_provider, quoted } = replacement;
         let mut record = log.compaction_record(kind, kept.user_message, kept.from, kept.first);
         record.summary = summary;
         let is_opaque = by_provider.is_some();
@@ -402,6 +412,13 @@ impl Compactor<'_> {
         // Tried on a copy first: the log itself stays unchanged after an error.
         let mut next = log.clone();
         next.record(Event::Compacted(Box::new(record.clone())));
+        record.rules = rules::of_archived_messages(self.manager, &job.request(log), &next, &quoted);
+        let known = job.request(log).known_rules(self.manager.config().compaction.rules);
+        let replaced = quoted.replaced(&known);
+        if !record.rules.is_empty() || !replaced.is_empty() {
+            next = log.clone();
+            record_with_rules(&mut next, &record, &replaced);
+        }
         record.tokens_after = TurnCosts::from_request(self.manager, &job.request(&next))?.total();
         if record.tokens_after >= record.tokens_before && !is_opaque {
             let (before, after) = (record.tokens_before, record.tokens_after);
@@ -410,9 +427,18 @@ impl Compactor<'_> {
         let figures = self.manager.figures(&job.request(&next))?;
         record.progress = self.trigger(&figures).is_none();
         record.limit = figures.usage.limit;
+        record.left_out = rules::left_out(self.manager, &job.request(&next))?;
         record.trace(job.why.text(), &job.ids);
-        log.record(Event::Compacted(Box::new(record.clone())));
+        record_with_rules(log, &record, &replaced);
         Ok(record)
+    }
+}
+
+/// Records a compaction, and drops the standing rules that its summary reports as replaced.
+fn record_with_rules(log: &mut Conversation, record: &Compaction, replaced: &[ItemId]) {
+    log.record(Event::Compacted(Box::new(record.clone())));
+    for id in replaced {
+        log.record(Event::RuleDropped(id.clone()));
     }
 }
 
@@ -421,15 +447,18 @@ struct Replacement {
     kind: CompactionKind,
     summary: Option<String>,
     by_provider: Option<ProviderSummary>,
+    /// The standing rules that the model quotes beside its summary.
+    quoted: QuotedRules,
 }
 
 impl Replacement {
     fn nothing(kind: CompactionKind) -> Self {
-        Self { kind, summary: None, by_provider: None }
+        Self { kind, summary: None, by_provider: None, quoted: QuotedRules::default() }
     }
 
     fn by_provider(text: String, made: ProviderSummary) -> Self {
-        Self { kind: CompactionKind::Summary, summary: Some(text), by_provider: Some(made) }
+        let nothing = Self::nothing(CompactionKind::Summary);
+        Self { summary: Some(text), by_provider: Some(made), ..nothing }
     }
 }
 
@@ -479,7 +508,13 @@ fn record_failure(log: &mut Conversation, applied: Result<Compaction, Error>) ->
 /// Returns a copy of the request without documents, state and last prompt, on which the size of the full
 /// conversation does not depend.
 fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
-    PlanRequest { rag: RetrievedItems::default(), state: Vec::new(), previous: None, ..request.clone() }
+    PlanRequest {
+        rag: RetrievedItems::default(),
+        state: Vec::new(),
+        previous: None,
+        found_rules: std::sync::OnceLock::new(),
+        ..request.clone()
+    }
 }
 
 /// Extracts the summary from a response, without reasoning text. Fails with `ErrorKind::NoSummary` if the

@@ -543,7 +543,8 @@ impl CompactionRequest {
 
     fn instruction(&self) -> String {
         let options = &self.manager.config().compaction.summary;
-        instruction::text(&options.instruction, self.max_tokens())
+        let rules = self.manager.config().compaction.rules;
+        instruction::text(&options.instruction, self.max_tokens(), rules)
     }
 }
 

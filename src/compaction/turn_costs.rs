@@ -87,7 +87,9 @@ impl<'a> TurnCosts<'a> {
         let notes = log.note_entries().iter().map(|(number, _)| CandidateId::Note(number));
         let user_message: Vec<CandidateId> =
             candidates.index().required_system.iter().copied().chain(notes).collect();
-        let fixed = sum(&user_message)?.saturating_add_signed(overhead);
+        let rules = candidates.index().pins.iter().filter(|pin| pin.is_rule).map(|pin| pin.id);
+        let rules = sum(&rules.collect::<Vec<_>>())?.min(manager.config().compaction.rules_limit);
+        let fixed = sum(&user_message)?.saturating_add(rules).saturating_add_signed(overhead);
         let summaries: Vec<CandidateId> =
             (0..log.archive_index().summaries().count() as u32).map(CandidateId::Summary).collect();
         let mut turn_costs = Self {

@@ -43,6 +43,11 @@ pub struct CompactionOptions {
     /// option `compaction.digest.max_tokens` (rule C6).
     #[serde(rename = "digest", with = "super::single::digest")]
     pub digest_max_tokens: u64,
+    /// The standing rules that are kept beside summaries and cut windows (default: off; rule R2). Rules of the
+    /// application are always kept.
+    pub rules: RulePolicy,
+    /// Maximum tokens of the standing rules of a prompt (default: 1,000; rule R3).
+    pub rules_limit: u64,
     /// Overrides of triggers, strategy and retention by model name.
     pub models: BTreeMap<String, CompactionOverrides>,
 }
@@ -65,6 +70,8 @@ impl Default for CompactionOptions {
             retain: RetainOptions::default(),
             summary: SummaryOptions::default(),
             digest_max_tokens: DIGEST_TOKENS,
+            rules: RulePolicy::default(),
+            rules_limit: 1_000,
             models: BTreeMap::new(),
         }
     }
@@ -99,6 +106,32 @@ impl CompactionStrategy {
             Self::SlidingWindow => "sliding_window",
             Self::Fresh => "fresh",
             Self::Provider => "provider",
+        }
+    }
+}
+
+/// The policy for standing rules in messages of the user (rule R2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RulePolicy {
+    /// Messages are not searched for rules (default).
+    #[default]
+    Off,
+    /// An event asks the user about each rule that is found. It is sent once it is confirmed.
+    Ask,
+    /// The rules that are found are sent.
+    Keep,
+}
+
+impl RulePolicy {
+    /// Returns the name used in options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Ask => "ask",
+            Self::Keep => "keep",
         }
     }
 }

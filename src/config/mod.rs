@@ -63,7 +63,8 @@ mod shares;
 mod load;
 
 pub use compaction::{
-    CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, RetainOptions, SummaryOptions,
+    CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, RetainOptions, RulePolicy,
+    SummaryOptions,
 };
 pub use load::{ConfigLayers, LoadedConfig};
 pub use rag::{DocumentHeader, DocumentOrder, Leave, ListOptions, Placement, RagFill, RagOptions};

@@ -118,6 +118,8 @@ impl Conversation {
             number = number.saturating_add(1);
         }
         Compaction {
+            rules: Vec::new(),
+            left_out: Vec::new(),
             number,
             kind,
             head: id(head),

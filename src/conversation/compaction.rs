@@ -1,7 +1,7 @@
 //! The record of a compaction in the log (rule C1).
 
 use super::ProviderSummary;
-use crate::{item::ItemId, plan::TraceIds, usage::ContextEvent};
+use crate::{item::ItemId, plan::TraceIds, standing_rule::StandingRule, usage::ContextEvent};
 use serde::{Deserialize, Serialize};
 
 /// One compaction: the archived messages and their replacement in the prompt.
@@ -47,6 +47,12 @@ pub struct Compaction {
     /// text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<(ItemId, String)>,
+    /// The standing rules that were found in the archived messages (rule R2).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<StandingRule>,
+    /// The pins and standing rules that the prompt after the compaction does not hold (rule R4).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<ItemId>,
     /// True if no trigger fires any more after the compaction (rule C5).
     pub progress: bool,
     /// The time of the compaction as recorded by the host.

@@ -7,6 +7,7 @@ use crate::{
     message::{Message, Tool},
     plan::anchor::Anchor,
     provider::model::RequestLimits,
+    standing_rule::StandingRule,
     usage::{Level, Usage},
 };
 
@@ -40,6 +41,10 @@ pub enum Event {
     },
     /// A note or message is no longer pinned.
     Unpinned(ItemId),
+    /// A standing rule is kept, or replaced under the same id.
+    RuleKept(StandingRule),
+    /// A standing rule was dropped.
+    RuleDropped(ItemId),
     /// An item's TTL was set.
     TtlSet {
         /// Its id.
@@ -224,6 +229,8 @@ impl Conversation {
                     self.rebuild_turns_for(position);
                 }
             }
+            Event::RuleKept(rule) => self.rules.keep(rule, before),
+            Event::RuleDropped(id) => self.rules.drop(id),
             Event::TtlSet { id, ttl, asked } => self.set_lifetime(id, *ttl, *asked),
             Event::Sent { usage, .. } => {
                 self.billed += usage.unwrap_or_default();
@@ -232,6 +239,7 @@ impl Conversation {
                 if let Some(Event::Sent { anchor, .. }) = self.sent.last().map(|at| &mut self.events[*at].1) {
                     anchor.prompt = None;
                     anchor.lost = Vec::new();
+                    anchor.rules = Vec::new();
                 }
                 self.sent.push(self.events.len());
             }
@@ -298,6 +306,6 @@ impl Conversation {
             None => drop(self.lifetimes.swap_remove(&item.id)),
         }
         let message = Message::system(&*item.text);
-        self.notes.push(Note { before, item: item.clone(), message });
+        self.notes.push(Note { before, item: item.clone(), message, rule: None });
     }
 }

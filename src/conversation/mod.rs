@@ -31,6 +31,7 @@ mod turns;
 mod archive_index;
 mod archive;
 mod display;
+mod rules;
 mod pins;
 mod loaded;
 
@@ -43,11 +44,13 @@ pub use entry::{Entry, Event};
 use ids::Ids;
 pub(crate) use index::{ExchangeIndex, TurnIndex, index};
 pub(crate) use mixed::MixedConversation;
+pub(crate) use notes::RuleNote;
 #[doc(hidden)]
 pub use notes::{Note, Notes};
 pub use provider_summary::ProviderSummary;
 #[doc(hidden)]
 pub use provider_summary::TYPE as PROVIDER_COMPACTION;
+use rules::KeptRules;
 pub use sent_with::SentText;
 use sent_with::SentWith;
 pub(crate) use sent_with::sent_state_row;
@@ -82,6 +85,7 @@ pub struct Conversation {
     system: Vec<Message>,
     notes: Notes,
     pins: BTreeMap<u32, Priority>,
+    rules: KeptRules,
     /// Lifetimes by id. A hash map, because planning looks up each message. Its hash is seeded at random,
     /// because ids may come from a hostile file. Removals change the iteration order, so nothing may depend
     /// on it.

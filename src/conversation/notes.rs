@@ -17,6 +17,17 @@ pub struct Note {
     pub item: PinnedItem,
     /// The message that is sent for the note.
     pub(crate) message: Message,
+    /// The facts about a standing rule, which is selected and counted like a note.
+    pub(crate) rule: Option<RuleNote>,
+}
+
+/// The facts about a standing rule (rules R1 to R3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleNote {
+    /// The message that says it, with its position if it is in the conversation.
+    pub(crate) message: Option<(ItemId, Option<u32>)>,
+    /// True if the user has to confirm it first.
+    pub(crate) asks: bool,
 }
 
 /// The notes of a conversation in pin order. A note that is pinned again becomes the newest.
@@ -56,7 +67,7 @@ impl Notes {
     }
 
     /// Adds a note and removes an earlier one of the same id.
-    pub(super) fn push(&mut self, note: Note) {
+    pub(crate) fn push(&mut self, note: Note) {
         if let Some(before) = self.numbers.insert(note.item.id.clone(), self.next) {
             self.list.remove(&before);
         }

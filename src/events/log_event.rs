@@ -211,6 +211,7 @@ impl Conversation {
         match event {
             Event::MessagePinned { id, .. } | Event::Rewound { before: id } => known(id),
             Event::TtlSet { id, .. } if !self.has_note(id) => known(id),
+            Event::RuleKept(rule) => rule.message().map_or(Ok(()), known),
             Event::CompactionUndone { number } => match self.archive_index().newest() {
                 // Only the newest compaction can be undone, as in [`Conversation::undo_compaction`].
                 Some(newest) if newest.number == *number => Ok(()),

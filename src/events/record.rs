@@ -10,6 +10,7 @@ use crate::{
     item::{ItemId, PinnedItem, Priority, Ttl},
     message::{Message, Tool, WireFormat},
     provider::model::RequestLimits,
+    standing_rule::StandingRule,
     usage::{Level, Usage},
 };
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,8 @@ pub enum StoredEvent {
         priority: Priority,
     },
     Unpinned(ItemId),
+    RuleKept(StandingRule),
+    RuleDropped(ItemId),
     TtlSet {
         id: ItemId,
         ttl: Ttl,
@@ -116,6 +119,8 @@ impl StoredEvent {
             Self::Pinned(_) => "pinned",
             Self::MessagePinned { .. } => "message_pinned",
             Self::Unpinned(_) => "unpinned",
+            Self::RuleKept(_) => "rule_kept",
+            Self::RuleDropped(_) => "rule_dropped",
             Self::TtlSet { .. } => "ttl_set",
             Self::Sent { .. } => "sent",
             Self::SentWith { .. } => "sent_with",
@@ -177,6 +182,10 @@ pub struct StoredCompaction {
     provider_summary: Option<ProviderSummary>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     state: Vec<(ItemId, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rules: Vec<StandingRule>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<ItemId>,
     #[serde(default)]
     progress: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,6 +207,8 @@ impl From<Event> for StoredEvent {
             Event::Pinned(item) => Self::Pinned(item),
             Event::MessagePinned { id, priority } => Self::MessagePinned { id, priority },
             Event::Unpinned(id) => Self::Unpinned(id),
+            Event::RuleKept(rule) => Self::RuleKept(rule),
+            Event::RuleDropped(id) => Self::RuleDropped(id),
             Event::TtlSet { id, ttl, asked } => Self::TtlSet { id, ttl, asked },
             Event::Sent {
                 counted,
@@ -243,6 +254,8 @@ impl From<StoredEvent> for Event {
             StoredEvent::Pinned(item) => Self::Pinned(item),
             StoredEvent::MessagePinned { id, priority } => Self::MessagePinned { id, priority },
             StoredEvent::Unpinned(id) => Self::Unpinned(id),
+            StoredEvent::RuleKept(rule) => Self::RuleKept(rule),
+            StoredEvent::RuleDropped(id) => Self::RuleDropped(id),
             StoredEvent::TtlSet { id, ttl, asked } => Self::TtlSet { id, ttl, asked },
             StoredEvent::Sent {
                 counted,
@@ -340,6 +353,8 @@ impl From<Compaction> for StoredCompaction {
             summary: record.summary,
             provider_summary: record.provider_summary,
             state: record.state,
+            rules: record.rules,
+            left_out: record.left_out,
             progress: record.progress,
             timestamp: record.timestamp,
         }
@@ -363,6 +378,8 @@ impl From<StoredCompaction> for Compaction {
             summary: stored.summary,
             provider_summary: stored.provider_summary,
             state: stored.state,
+            rules: stored.rules,
+            left_out: stored.left_out,
             progress: stored.progress,
             timestamp: stored.timestamp,
         }

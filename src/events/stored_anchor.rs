@@ -8,6 +8,7 @@ use crate::{
         anchor::{Anchor, PromptHead, PromptPiece, Sender, Target},
     },
     provider::model::RequestLimits,
+    standing_rule::StandingRule,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -33,6 +34,10 @@ pub struct StoredAnchor {
     cleared_before: Option<ItemId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     result_forms: Vec<ResultForm>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rules: Vec<StandingRule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules_through: Option<ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     released_through: Option<ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +63,8 @@ impl From<Anchor> for StoredAnchor {
             rag_joined,
             cleared_before,
             result_forms,
+            rules,
+            rules_through,
             released_through,
             sender,
             head,
@@ -75,6 +82,8 @@ impl From<Anchor> for StoredAnchor {
             rag_joined,
             cleared_before,
             result_forms,
+            rules,
+            rules_through,
             released_through,
             sender,
             head,
@@ -96,6 +105,8 @@ impl From<StoredAnchor> for Anchor {
             rag_joined,
             cleared_before,
             result_forms,
+            rules,
+            rules_through,
             released_through,
             sender,
             head,
@@ -113,6 +124,8 @@ impl From<StoredAnchor> for Anchor {
             rag_joined,
             cleared_before,
             result_forms,
+            rules,
+            rules_through,
             released_through,
             sender,
             head,

@@ -350,6 +350,15 @@ impl Message {
         })
     }
 
+    /// Returns the plain text, or the parts that are text.
+    pub(crate) fn own_texts(&self) -> impl Iterator<Item = &str> {
+        let parts = self.parts().iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Image { .. } | Part::Opaque { .. } => None,
+        });
+        [self.text()].into_iter().chain(parts)
+    }
+
     /// Returns every text that is sent and counted, in a fixed order. Images are not included.
     #[doc(hidden)]
     pub fn texts(&self) -> impl Iterator<Item = &str> {

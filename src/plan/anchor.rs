@@ -9,6 +9,7 @@ use crate::{
     item::ItemId,
     message::WireFormat,
     provider::model::{BoundTo, Limits, Model, RequestLimits},
+    standing_rule::StandingRule,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -70,6 +71,12 @@ pub struct Anchor {
     /// The forms of tool results, in the order of the conversation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) result_forms: Vec<ResultForm>,
+    /// The standing rules that were found in the messages (rule R2).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rules: Vec<StandingRule>,
+    /// The last message in which they were looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rules_through: Option<ItemId>,
     /// The last message whose documents and state are no longer sent. Those of all messages before it are not
     /// sent either (retained texts, rule S10).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -330,22 +337,30 @@ impl Target {
     }
 }
 
-/// Documents and state that a request sends again, because their earlier texts are no longer in the prompt.
+/// Documents, state and standing rules that are sent again, because their earlier texts are no longer in the
+/// prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SentAgain {
     /// Ids of documents.
     pub(crate) documents: BTreeSet<ItemId>,
     /// Ids of state entries.
     pub(crate) state: BTreeSet<ItemId>,
+    /// Ids of standing rules whose messages have left the prompt (rule R1).
+    pub(crate) rules: BTreeSet<ItemId>,
 }
 
 impl SentAgain {
     /// Adds these ids. Returns true if any of them is new.
     pub(crate) fn insert(&mut self, more: Self) -> bool {
-        let before = self.documents.len() + self.state.len();
+        let before = self.len();
         self.documents.extend(more.documents);
         self.state.extend(more.state);
-        self.documents.len() + self.state.len() > before
+        self.rules.extend(more.rules);
+        self.len() > before
+    }
+
+    fn len(&self) -> usize {
+        self.documents.len() + self.state.len() + self.rules.len()
     }
 }
 
@@ -405,11 +420,21 @@ impl Anchor {
         self.prompt = items.map(|items| items.0);
     }
 
+    /// Removes the standing rules that were found in messages.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_rules(mut self) -> Self {
+        self.rules.clear();
+        self.rules_through = None;
+        self
+    }
+
     /// Removes the parts that only the newest prompt of a conversation keeps.
     #[doc(hidden)]
     pub fn forget_details(&mut self) {
         self.prompt = None;
         self.lost.clear();
+        self.rules.clear();
     }
 
     /// Returns the anchor as if these messages had been sent without their reasoning, because their provider

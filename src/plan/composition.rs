@@ -322,7 +322,7 @@ fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
     // The first match counts: kinds and sources are more specific than roles.
     match (&row.kind, row.source, row.role) {
         (ItemKind::Document, ..) => Kind::Documents(row.origin().unwrap_or_default().to_owned()),
-        (ItemKind::Note, ..) => Kind::Pins,
+        (ItemKind::Note | ItemKind::Rule, ..) => Kind::Pins,
         (ItemKind::Summary { .. }, ..) => Kind::Summary,
         // Tool definitions that are sent late are state with opaque parts (late additions, rule S12).
         (ItemKind::State, _, Some(Role::System | Role::Developer)) if row.body.has_opaque_parts() => {

@@ -77,6 +77,7 @@
 //! ```
 
 pub(crate) mod reason;
+mod found_rules;
 mod retention_cost;
 mod result_form;
 mod editing;
@@ -106,6 +107,7 @@ pub use composition::{Composition, Kind, LargeItem};
 #[doc(hidden)]
 pub use composition::{GridCells, RowKey, RowKind, about, first_line, kind_of, kind_of_message};
 pub use editing::ContextEditing;
+pub(crate) use found_rules::FoundRules;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, IncludedReason, LimitedBy, Never, PolicyRule, Reason};
@@ -122,6 +124,7 @@ use crate::{
     message::{Message, Prompt, Role, WireFormat},
     provider::model::{Limits, LimitsSource},
     rag::ListRank,
+    standing_rule::StandingRule,
     tokens::TokenCount,
     usage::{ContextEvent, ContextUsage, TokenCalibration},
 };
@@ -564,15 +567,24 @@ impl ContextPlan {
         self.excluded.iter().any(dropped)
     }
 
-    /// Returns the events of a plan for a user interface (rules T2, C10): one for each item whose TTL is used
-    /// up, so that the user can pin it again or drop it.
+    /// Returns the standing rules that this prompt knows, in log order, sent or not (rules R1, R2).
+    #[must_use]
+    pub fn rules(&self) -> &[StandingRule] {
+        &self.carryover.found_rules.rules
+    }
+
+    /// Returns the events of a plan for a user interface (rules T2, R2, C10): one for each item whose TTL is used
+    /// up, so that the user can pin it again or drop it, and one for each standing rule to confirm.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
         let asks = self
             .notices
             .iter()
             .filter(|notice| notice.code == NoticeCode::TtlQuestion)
             .flat_map(|notice| &notice.ids);
-        asks.map(|id| ContextEvent::TtlAsk { id: id.clone() })
+        let rules = self.notices.iter().filter(|notice| notice.code == NoticeCode::RuleQuestion);
+        let rules = rules.flat_map(|notice| &notice.ids);
+        let asks = asks.map(|id| ContextEvent::TtlAsk { id: id.clone() });
+        asks.chain(rules.map(|id| ContextEvent::RuleAsk { id: id.clone() }))
     }
 
     /// Returns the token count by the local counter: the total without the token calibration.

@@ -90,6 +90,8 @@ impl ContextPlan {
             rag_joined,
             cleared_before: self.cleared_before.clone(),
             result_forms: self.carryover.result_forms.clone(),
+            rules: self.carryover.found_rules.to_remember(),
+            rules_through: self.carryover.found_rules.through.clone(),
             released_through: self.carryover.released_through.clone(),
             sender: self.carryover.sender.clone(),
             head: has_signatures.then(|| PromptHead::from_pieces(&pieces)),

@@ -54,7 +54,10 @@ impl ContextWindowManager {
             let solver = self.solver(&candidates);
             loop {
                 rounds += 1;
-                debug_assert!(rounds <= Replan::max_rounds(request.log), "{rounds} rounds: {replan:?}");
+                debug_assert!(
+                    rounds <= Replan::max_rounds(request.log, candidates.notes()),
+                    "{rounds} rounds: {replan:?}"
+                );
                 if let Some(plan) = self.plan_round(context, &solver, &mut replan)? {
                     return Ok((plan, replan));
                 }
@@ -138,8 +141,9 @@ impl ContextWindowManager {
 
     /// Returns the adjustments of the last round of a request.
     pub(crate) fn final_adjustments(&self, request: &PlanRequest<'_>) -> Result<Replan, Error> {
-        // If no reasoning and no retained text can be lost, no round extends the lists of the first one.
-        if !self.may_lose_reasoning(request) && self.placement() != Placement::WithQuestion {
+        // If no reasoning, retained text or rule can be lost, no round extends the lists of the first one.
+        let has_rules = || !request.known_rules(self.config().compaction.rules).is_empty();
+        if !self.may_lose_reasoning(request) && self.placement() != Placement::WithQuestion && !has_rules() {
             return Ok(self.first_replan(request.log));
         }
         let context = self.context(request)?;

@@ -34,6 +34,7 @@ pub(crate) mod eligibility;
 pub(crate) mod rendering;
 pub(crate) mod replan;
 pub(crate) mod retained;
+mod standing_rules;
 pub(crate) mod candidates;
 pub(crate) mod budget;
 pub(crate) mod select;

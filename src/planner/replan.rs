@@ -2,12 +2,12 @@
 //!
 //! - Input: the faults that a round finds in its prompt.
 //! - Output: the changes that the next round makes.
-//! - Rules: K1 to K4 and S10 (lost texts), S5 (documents given up), N3 and H5 (tokens withheld), S7 (results
+//! - Rules: K1 to K4, S10 and R1 (lost texts), S5 (documents given up), N3 and H5 (tokens withheld), S7 (results
 //!   shortened).
 
 use crate::{
     config::ReasoningPolicy,
-    conversation::Conversation,
+    conversation::{Conversation, Notes},
     item::ItemId,
     plan::{
         DropReason, DroppedReasoning, Notice, NoticeCode, PlannedItem, ReasoningReport, anchor::SentAgain,
@@ -38,7 +38,7 @@ pub(crate) struct Replan {
     /// Messages that are sent without their reasoning, by position, with the reasons (rules K1 to K4).
     reasoning_withheld: BTreeMap<u32, DropReason>,
     /// Texts that are sent again, because the request repeats them and their retained copies have left the
-    /// prompt (rule S10).
+    /// prompt (rule S10), or because they are rules whose messages have left it (rule R1).
     sent_again: SentAgain,
     /// True if the documents of the last prompt do not fit and now compete with all others (rules S5, S8).
     gives_up_documents: bool,
@@ -65,7 +65,8 @@ impl Replan {
 
     /// Adjusts the next round to the faults of a prompt: sends lost texts again, or withholds reasoning.
     ///
-    /// `missing` are retained texts that the request repeats and that are no longer in the prompt (rule S10).
+    /// `missing` are retained texts that the request repeats, and rules, that are no longer in the prompt (rules
+    /// S10, R1).
     /// `lost` is reasoning that the provider would refuse, by position of its message (rules K1 to K3).
     ///
     /// Returns `None` if there is a next round. Otherwise returns the lost reasoning that is sent anyway,
@@ -148,10 +149,11 @@ impl Replan {
     }
 
     /// Returns the maximum number of rounds for a conversation.
-    pub(crate) fn max_rounds(log: &Conversation) -> usize {
+    pub(crate) fn max_rounds(log: &Conversation, notes: &Notes) -> usize {
         let texts = log.sent_with().all_documents().map(|(_, documents)| documents.len()).sum::<usize>()
             + log.sent_with().all_state().count();
-        let losses = log.messages().len().saturating_add(texts).saturating_add(log.system().len());
+        let rules = notes.iter().filter(|(_, note)| note.rule.is_some()).count();
+        let losses = log.messages().len() + texts + log.system().len() + rules;
         // Each loss may be found in a round of its own, and a text may be both a document and state.
         let rounds = losses.saturating_mul(2).saturating_add(1);
         // Withheld tokens and renderings restart after each loss, and once more if documents are given up.

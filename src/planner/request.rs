@@ -12,14 +12,14 @@ use crate::{
     item::ItemId,
     message::Tool,
     plan::{
-        PromptSettings, RemoteContext, TraceIds,
+        FoundRules, PromptSettings, RemoteContext, TraceIds,
         anchor::{Anchor, Sender},
     },
     provider::{meter::Meter, model::RequestLimits},
     rag::{RagItem, RetrievedItems},
     usage::TokenCalibration,
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// One request to the planner: a conversation, and the parts that belong to this prompt only.
 ///
@@ -58,6 +58,8 @@ pub struct PlanRequest<'a> {
     pub(crate) lists_excluded: bool,
     pub(crate) conversation_id: Option<String>,
     pub(crate) prompt_id: Option<String>,
+    /// The standing rules that were found in the messages since the last prompt, once they are asked for.
+    pub(crate) found_rules: OnceLock<FoundRules>,
     /// True if unset settings are taken from the last prompt.
     pub(crate) is_like_last: bool,
 }
@@ -84,6 +86,7 @@ impl<'a> PlanRequest<'a> {
             lists_excluded: false,
             conversation_id: None,
             prompt_id: None,
+            found_rules: OnceLock::new(),
             is_like_last: false,
         }
     }
@@ -213,6 +216,7 @@ impl<'a> PlanRequest<'a> {
     #[must_use]
     pub fn with_previous(mut self, anchor: Anchor) -> Self {
         self.previous = Some(anchor);
+        self.found_rules = OnceLock::new();
         self
     }
 

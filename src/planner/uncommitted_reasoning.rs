@@ -113,7 +113,7 @@ impl<'p> UncommittedReasoning<'p> {
         let mut between = Vec::new();
         for (at, row) in self.prompt.included.iter().enumerate() {
             let cause = match row.kind {
-                ItemKind::SystemText | ItemKind::FocusHint | ItemKind::Note => continue,
+                ItemKind::SystemText | ItemKind::FocusHint | ItemKind::Note | ItemKind::Rule => continue,
                 ItemKind::Document | ItemKind::State => {
                     between.push(row);
                     continue;

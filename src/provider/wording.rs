@@ -147,6 +147,12 @@ pub(crate) fn transcript(body: &str) -> String {
     text
 }
 
+/// Returns the text that is sent for a standing rule of the user (rule R1).
+#[must_use]
+pub fn standing_rule(text: &str) -> String {
+    format!("Standing rule: {text}")
+}
+
 /// Returns the focus hint as a message.
 #[doc(hidden)]
 #[must_use]

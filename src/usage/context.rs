@@ -127,6 +127,12 @@ pub enum ContextEvent {
         /// The current level.
         to: Level,
     },
+    /// A standing rule was found whose message left the prompt (`compaction.rules = "ask"`, rule R2). Call
+    /// [`crate::Conversation::keep_rule`] or [`crate::Conversation::drop_rule`].
+    RuleAsk {
+        /// The id of the rule.
+        id: ItemId,
+    },
     /// A summary was requested.
     SummaryRequested {
         /// The number of messages to archive.

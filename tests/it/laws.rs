@@ -553,6 +553,7 @@ fn merge_savings_are_spent_once_at_any_budget() {
     let mut config = context_window::Config::default();
     config.sections = context_window::config::Sections::shares(0, 0, 1000);
     let mut session = Session {
+        rules: Vec::new(),
         system: None,
         focus: None,
         states: vec![14],
@@ -663,6 +664,7 @@ fn a_window_in_by_its_pins_alone_settles() {
     config.conversation.low_mark = 1;
     config.ttl_policy = context_window::config::TtlPolicy::Ask;
     let mut session = Session {
+        rules: Vec::new(),
         system: Some(1),
         focus: Some(45),
         states: vec![24],
@@ -822,6 +824,7 @@ fn kept_documents_and_pins_take_turns() {
     };
     let document = |id, size, origin| Document { origin, ..Document::plain(id, size, 0) };
     let session = Session {
+        rules: Vec::new(),
         system: None,
         focus: Some(18),
         states: vec![21],

@@ -26,6 +26,7 @@ mod costs;
 #[cfg(all(feature = "openai", feature = "hf", feature = "chat-template"))]
 mod counts_in_plans;
 #[cfg(feature = "openai")]
+mod cue_words;
 mod data;
 mod diff;
 #[cfg(feature = "openai")]

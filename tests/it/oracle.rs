@@ -71,6 +71,8 @@ struct Oracle<'a> {
     counts_recalled: bool,
     /// The most tokens of recalled messages.
     most_recalled: i64,
+    /// The standing rules whose messages are not in the prompt (rule R1).
+    rules_out: BTreeSet<usize>,
 }
 
 /// The reason to decide again.
@@ -91,6 +93,7 @@ enum Unit {
     Focus,
     State(usize),
     Note(usize),
+    Rule(usize),
     Message(usize),
     Document(usize),
 }
@@ -133,6 +136,7 @@ impl<'a> Oracle<'a> {
             no_set: false,
             counts_recalled: false,
             most_recalled: 0,
+            rules_out: BTreeSet::new(),
         };
         for at in 0..s.lines.len() {
             oracle.pair(at);
@@ -191,7 +195,22 @@ impl<'a> Oracle<'a> {
             .any(|(at, out)| out.is_none() && self.competes(*at) && self.items[*at].recalls.is_some())
     }
 
+    /// Returns the decision once no rule's message is missing from the prompt that was planned without the rule
+    /// (rule R1).
     fn decide(mut self) -> Decided {
+        self.rules_out = self.rules_surely_out();
+        loop {
+            let (decided, kept) = self.clone().decide_with_rules();
+            let missing = self.rules_without_message(&kept);
+            if missing.is_subset(&self.rules_out) {
+                return decided;
+            }
+            self.rules_out.extend(missing);
+        }
+    }
+
+    /// Returns the decision, and the items that are kept.
+    fn decide_with_rules(mut self) -> (Decided, BTreeSet<Unit>) {
         self.cleared = self.cleared_before();
         self.counts_recalled = self.start_before().is_none();
         loop {
@@ -216,7 +235,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// Returns the decision, or the change that has to be made before there is one.
-    fn decide_once(mut self) -> Result<Decided, Again> {
+    fn decide_once(mut self) -> Result<(Decided, BTreeSet<Unit>), Again> {
         for unit in self.required_system() {
             self.keep(unit, Section::SystemPinned, "required");
         }
@@ -249,7 +268,8 @@ impl<'a> Oracle<'a> {
             let (no_set, cleared) = (self.no_set, self.cleared);
             let verdicts = self.verdicts(&BTreeMap::new(), OVERFLOW);
             let arranged = Vec::new();
-            return Ok(Decided { verdicts, arranged, budgets: minimums, start, no_set, cleared });
+            let decided = Decided { verdicts, arranged, budgets: minimums, start, no_set, cleared };
+            return Ok((decided, self.kept.into_keys().collect()));
         }
         // Pins come before all others, from the tokens that the minimum leaves; undroppable pins count toward
         // the limit (rule S2).
@@ -308,7 +328,7 @@ impl<'a> Oracle<'a> {
         let room = spare(&self, Section::Rag);
         let share = total * i64::from(self.s.config.sections.rag.share) / 1000;
         self.offer_documents_first(room, share);
-        let (fallen, behind, passed) = loop {
+        let (mut fallen, behind, passed, (room, cap)) = loop {
             let before = (self.kept.len(), self.left.len());
             let left = |oracle: &Self, section: Section| {
                 let used: i64 = Section::ALL.iter().map(|section| oracle.used(*section)).sum();
@@ -340,11 +360,15 @@ impl<'a> Oracle<'a> {
             };
             if (self.kept.len(), self.left.len()) == before {
                 if reserve == 0 || self.has_documents() {
-                    break (fallen, behind, passed);
+                    break (fallen, behind, passed, left(&self, Section::SystemPinned));
                 }
                 reserve = 0;
             }
         };
+        let merge = self.merge();
+        let rules = self.offer_rules(room, merge, cap, i64::MAX, 0);
+        fallen.retain(|unit, _| !matches!(unit, Unit::Rule(_)));
+        fallen.extend(rules);
         if awaited.iter().any(|at| !self.kept.contains_key(&Unit::Message(*at))) {
             return Err(Again::Paid);
         }
@@ -356,7 +380,8 @@ impl<'a> Oracle<'a> {
         }
         let (no_set, cleared) = (self.no_set, self.cleared);
         let (verdicts, arranged) = (self.verdicts(&out, behind), self.arranged());
-        Ok(Decided { verdicts, arranged, budgets, start, no_set, cleared })
+        let decided = Decided { verdicts, arranged, budgets, start, no_set, cleared };
+        Ok((decided, self.kept.into_keys().collect()))
     }
 }
 

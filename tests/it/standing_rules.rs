@@ -2,8 +2,10 @@
 //! reading 200 messages of users; the texts are those of the real sessions.
 
 use crate::support::data;
+use context_window::find_rules;
 use serde::Deserialize;
 use serde_json::Value;
+use std::ops::Range;
 
 const LABELS: &str = include_str!("../labels/standing_rules.json");
 
@@ -51,4 +53,38 @@ fn labels_are_sentences_of_users() {
             assert!(!rule.is_empty() && rule.trim() == rule, "{} {}: {rule:?}", one.file, one.session);
         }
     }
+}
+
+/// Checks if two ranges share at least half of both.
+fn agree(one: &Range<usize>, other: &Range<usize>) -> bool {
+    let shared = one.end.min(other.end).saturating_sub(one.start.max(other.start));
+    shared * 2 >= one.len() && shared * 2 >= other.len()
+}
+
+#[test]
+fn nine_of_ten_labelled_rules_are_found_and_nine_of_ten_found_are_right() {
+    let labels: Vec<Labelled> = serde_json::from_str(LABELS).unwrap();
+    let (mut right, mut found, mut labelled) = (0, 0, 0);
+    let mut file = (String::new(), Vec::new());
+    for one in &labels {
+        if file.0 != one.file {
+            let Some(lines) = data::text(&format!("{}.jsonl.gz", one.file)) else { return };
+            let sessions = lines.lines().map(|line| serde_json::from_str(line).unwrap());
+            file = (one.file.clone(), sessions.collect());
+        }
+        let text = text(&file.1[one.session], one.message);
+        let places: Vec<usize> = text.char_indices().map(|one| one.0).chain([text.len()]).collect();
+        let mut rules: Vec<Range<usize>> =
+            one.rules.iter().map(|rule| places[rule.0]..places[rule.1]).collect();
+        labelled += rules.len();
+        for range in find_rules(&text) {
+            found += 1;
+            if let Some(at) = rules.iter().position(|rule| agree(rule, &range)) {
+                rules.remove(at);
+                right += 1;
+            }
+        }
+    }
+    println!("{right} right of {found} found and {labelled} labelled");
+    assert!(right * 10 >= found * 9 && right * 10 >= labelled * 9, "{right} of {found} and {labelled}");
 }

@@ -12,7 +12,7 @@ use crate::{
 use context_window as core;
 use context_window_formats::{ReadOptions, SessionFile};
 use core::{
-    Message, PinnedItem, Priority, Ttl,
+    Message, PinnedItem, Priority, StandingRule, Ttl,
     events::LogEvent,
     usage::{ContextEvent, ReplyReport},
 };
@@ -218,6 +218,28 @@ impl Conversation {
     /// Unpins a note or a message. Returns True if it was pinned.
     fn unpin(&self, py: Python<'_>, id: String) -> PyResult<bool> {
         self.change(py, move |log| Ok(log.unpin(id)))
+    }
+
+    /// Keeps a standing rule of the user, or confirms or edits one that was found (`Plan.rules`).
+    ///
+    /// With `message`, the id of the user message that says it, it is sent only with prompts that leave this
+    /// message out. Without it, every prompt has it.
+    #[pyo3(signature = (id, text, *, message=None))]
+    fn keep_rule(&self, py: Python<'_>, id: &str, text: &str, message: Option<String>) -> PyResult<()> {
+        let rule = StandingRule::new(id, text);
+        let rule = message.into_iter().fold(rule, StandingRule::from_message);
+        self.change(py, move |log| log.keep_rule(rule))
+    }
+
+    /// Drops a standing rule, also one that was found in a message. Returns True if the conversation has it.
+    fn drop_rule(&self, py: Python<'_>, id: String) -> PyResult<bool> {
+        self.change(py, move |log| Ok(log.drop_rule(id)))
+    }
+
+    /// Returns the standing rules: dicts with `id`, `text`, `source`, and `message` if a message says it.
+    fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rules = self.read(py, |log| Ok(log.rules().collect::<Vec<_>>()))?;
+        json::python(py, &rules)
     }
 
     /// Sets the TTL of an item in turns. None means no limit, and makes a pinned item required.
@@ -458,6 +480,7 @@ fn event(event: &ContextEvent) -> serde_json::Value {
             json!({"event": "cleared_by_provider", "edit": edit, "tokens": tokens})
         }
         ContextEvent::TtlAsk { id } => json!({"event": "ttl_ask", "id": id}),
+        ContextEvent::RuleAsk { id } => json!({"event": "rule_ask", "id": id}),
         // New kinds of events in the crate must not break existing Python programs.
         other => json!({"event": "other", "text": format!("{other:?}")}),
     }

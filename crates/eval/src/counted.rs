@@ -59,7 +59,7 @@ impl ItemCounter {
         });
         let is_fixed = |row: &&PlannedItem| {
             // System messages at the start of the log are among the counted messages.
-            matches!(row.kind, ItemKind::SystemText | ItemKind::Note)
+            matches!(row.kind, ItemKind::SystemText | ItemKind::Note | ItemKind::Rule)
                 && log.position_of_message(row.id.as_str()).is_none()
         };
         let texts = plan.included.iter().filter(is_fixed).map(|row| row.token_estimate.tokens).sum::<u64>();

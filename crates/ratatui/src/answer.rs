@@ -1,7 +1,7 @@
 //! The actions that a user can take on a notice, and their effects.
 
 use context_window::{
-    ContextPlan, Conversation, Error, ItemId, Priority, Ttl,
+    ContextPlan, Conversation, Error, ItemId, Priority, StandingRule, Ttl,
     plan::{Decision, Notice, NoticeCode},
 };
 use context_window_report as report;
@@ -34,15 +34,27 @@ pub enum NoticeAction {
         /// The id of the message or note.
         id: ItemId,
     },
+    /// The confirmation of a standing rule (`Conversation::keep_rule`).
+    KeepRule {
+        /// The rule.
+        rule: StandingRule,
+    },
+    /// The removal of a standing rule (`Conversation::drop_rule`).
+    DropRule {
+        /// The id of the rule.
+        id: ItemId,
+    },
 }
 
 impl NoticeAction {
-    /// Returns the actions for a notice of this plan, in display order. Other notices than these two have no
+    /// Returns the actions for a notice of this plan, in display order. Other notices than these have no
     /// actions:
     ///
     /// - For an expired item ([`NoticeCode::TtlQuestion`]): re-pin, keep, and drop.
     /// - For a pin that does not fit ([`NoticeCode::PinDropped`]): re-pin with high priority, re-pin as
     ///   required, and drop. The notice's text contains the tokens that the pin needs.
+    /// - For a standing rule to confirm ([`NoticeCode::RuleQuestion`]): keep, and drop. For one that does not
+    ///   fit ([`NoticeCode::RuleDropped`]): drop.
     ///
     /// `turns` is the number of turns of the "keep" action; 0 counts as 1.
     #[must_use]
@@ -68,6 +80,12 @@ impl NoticeAction {
                     let required = pin(Priority::High, Some(Ttl::Unlimited));
                     first.into_iter().chain([required, Self::Drop { id }]).collect()
                 }
+                NoticeCode::RuleQuestion => {
+                    let rule = plan.rules().iter().find(|rule| *rule.id() == id).cloned();
+                    let keep = rule.map(|rule| Self::KeepRule { rule });
+                    keep.into_iter().chain([Self::DropRule { id }]).collect()
+                }
+                NoticeCode::RuleDropped => vec![Self::DropRule { id }],
                 _ => Vec::new(),
             }
         };
@@ -78,7 +96,8 @@ impl NoticeAction {
     #[must_use]
     pub fn id(&self) -> &ItemId {
         match self {
-            Self::RePin { id, .. } | Self::Keep { id, .. } | Self::Drop { id } => id,
+            Self::RePin { id, .. } | Self::Keep { id, .. } | Self::Drop { id } | Self::DropRule { id } => id,
+            Self::KeepRule { rule } => rule.id(),
         }
     }
 
@@ -93,6 +112,8 @@ impl NoticeAction {
             Self::Keep { turns: 1, .. } => "keep 1 turn".into(),
             Self::Keep { turns, .. } => format!("keep {turns} turns"),
             Self::Drop { .. } => "drop".into(),
+            Self::KeepRule { .. } => "keep rule".into(),
+            Self::DropRule { .. } => "drop rule".into(),
         }
     }
 
@@ -142,6 +163,11 @@ impl NoticeAction {
                 Ok(())
             }
             Self::Keep { id, turns } => log.set_ttl(id, Ttl::turns(*turns)),
+            Self::KeepRule { rule } => log.keep_rule(rule.clone()),
+            Self::DropRule { id } => {
+                log.drop_rule(id);
+                Ok(())
+            }
             Self::Drop { id } => {
                 log.unpin(id);
                 // Without this mark, the next plan would ask once more about an expired message that has no

@@ -84,7 +84,11 @@ pub(super) fn session_rows(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: b
             let place = match decision.kind() {
                 // Items without a position in the log come before or after the conversation.
                 ItemKind::Summary { compaction } => summary(*compaction),
-                ItemKind::Note | ItemKind::Document | ItemKind::State | ItemKind::FocusHint => None,
+                ItemKind::Note
+                | ItemKind::Rule
+                | ItemKind::Document
+                | ItemKind::State
+                | ItemKind::FocusHint => None,
                 _ => position(first),
             };
             Some((place.unwrap_or((if after { 2 } else { 0 }, 0, 0)), row))

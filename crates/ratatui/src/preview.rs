@@ -74,7 +74,11 @@ impl Sign {
     pub fn from_row(row: Decision<'_>) -> Self {
         match row {
             Decision::Excluded(_) => Self::Out,
-            Decision::Included(item) if item.reason == IncludedReason::Pinned => Self::Pinned,
+            Decision::Included(item)
+                if matches!(item.reason, IncludedReason::Pinned | IncludedReason::Rule) =>
+            {
+                Self::Pinned
+            }
             Decision::Included(item) if matches!(item.source, Source::Summary | Source::Synthetic) => {
                 Self::Instead
             }

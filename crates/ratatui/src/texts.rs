@@ -228,6 +228,7 @@ impl<'a> ItemTexts<'a> {
             }
             ItemKind::FocusHint => self.focus.map(Cow::Borrowed),
             ItemKind::Note => self.note(id),
+            ItemKind::Rule => Some(self.log?.rule(id)?.text().to_owned().into()),
             _ => {
                 let message =
                     self.message(id.as_str()).map(|message| report::message_lines(message).join("\n").into());

@@ -2,8 +2,9 @@
 
 use super::{ItemTexts, NoticeAction, WhatIf, WhatIfEffect};
 use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Error, ExcludedReason, IncludedReason, PlanRequest,
-    Source, plan::Decision,
+    ContextPlan, ContextWindowManager, Conversation, Error, ExcludedReason, IncludedReason, ItemKind,
+    PlanRequest, Source,
+    plan::{Decision, PolicyRule},
 };
 use context_window_report as report;
 use std::fmt;
@@ -205,11 +206,15 @@ impl WhatIfState {
         self.undo.len()
     }
 
-    /// Pins or unpins an item. For a run, its newest message is pinned. A second call reverts the first one.
+    /// Pins or unpins an item, or keeps or drops a standing rule. For a run, its newest message is pinned. A second
+    /// call reverts the first one.
     pub fn toggle_pin(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let id = row.id().clone();
         if row.is_document() {
             return refused(format!("{id} is a document: documents cannot be pinned"));
+        }
+        if *row.kind() == ItemKind::Rule {
+            return self.toggle_rule(row);
         }
         let is_pin = texts.log().is_some_and(|log| log.is_pinned(id.as_str()));
         let pinned = match row {
@@ -235,6 +240,23 @@ impl WhatIfState {
         if changes.pins.remove(&id).is_none() {
             changes.pins.insert(id, !pinned);
         }
+        Attempt { changed: self.set_changes(changes), text }
+    }
+
+    /// Drops a standing rule, or keeps one that waits for the user. A second call reverts the first one.
+    fn toggle_rule(&mut self, row: Decision<'_>) -> Attempt {
+        let id = row.id().clone();
+        let unconfirmed = ExcludedReason::Policy(PolicyRule::Unconfirmed);
+        let waits = matches!(row, Decision::Excluded(item) if item.reason == unconfirmed);
+        let mut changes = self.changes.clone();
+        let text = match changes.pins.remove(&id) {
+            Some(_) => format!("{id} is as it was"),
+            None => {
+                changes.pins.insert(id.clone(), waits);
+                let done = if waits { "kept" } else { "dropped" };
+                format!("{done} the standing rule {id}")
+            }
+        };
         Attempt { changed: self.set_changes(changes), text }
     }
 
@@ -305,6 +327,8 @@ impl WhatIfState {
         self.set_changes(match action {
             NoticeAction::Drop { .. } if is_note => changes.with_pin(id, false),
             NoticeAction::Drop { .. } => changes.with_expired(id, true),
+            NoticeAction::DropRule { .. } => changes.with_pin(id, false),
+            NoticeAction::KeepRule { .. } => changes.with_pin(id, true),
             NoticeAction::RePin { .. } if !is_note => changes.with_pin(id, true),
             NoticeAction::RePin { .. } | NoticeAction::Keep { .. } => changes.with_expired(id, false),
         })

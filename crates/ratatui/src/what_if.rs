@@ -49,7 +49,7 @@ impl WhatIf {
         self
     }
 
-    /// Pins a message with high priority, unpins a message, or removes a note.
+    /// Pins a message with high priority, unpins a message, removes a note, or keeps or drops a standing rule.
     #[must_use]
     pub fn with_pin(mut self, id: impl Into<ItemId>, pinned: bool) -> Self {
         self.pins.insert(id.into(), pinned);
@@ -140,11 +140,12 @@ impl WhatIf {
     /// Unknown ids are ignored.
     pub fn apply(&self, log: &mut Conversation) {
         for (id, pinned) in &self.pins {
-            if *pinned {
-                // An error means an unknown id, which is ignored.
-                let _ = log.pin_message(id, Priority::High);
-            } else {
-                log.unpin(id);
+            // An error means an unknown id, which is ignored.
+            match (pinned, log.rule(id)) {
+                (true, Some(rule)) => drop(log.keep_rule(rule)),
+                (true, None) => drop(log.pin_message(id, Priority::High)),
+                (false, Some(_)) => drop(log.drop_rule(id)),
+                (false, None) => drop(log.unpin(id)),
             }
         }
         for (id, expired) in &self.expired {

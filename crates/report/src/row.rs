@@ -3,7 +3,7 @@
 use super::{columns, grouped, percent::percent, printable};
 use context_window::{
     ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemId, ItemKind, ListRank, PlannedItem,
-    Priority, Role, Section, Source, TokenCount, Ttl,
+    Priority, Role, Section, Source, StandingRule, TokenCount, Ttl,
     analysis::Prefix,
     plan::{Decision, LimitedBy, PolicyRule, PrefixCause},
     tokens::Certainty,
@@ -146,6 +146,15 @@ fn recalled(item: &PlannedItem) -> String {
     }
 }
 
+/// Describes a standing rule by its message.
+fn standing_rule(plan: &ContextPlan, item: &PlannedItem) -> String {
+    let message = plan.rules().iter().find(|rule| *rule.id() == item.id).and_then(StandingRule::message);
+    match message {
+        Some(message) => format!("standing rule, said in {}", short(message.as_str())),
+        None => "standing rule".into(),
+    }
+}
+
 fn included_reason(plan: &ContextPlan, item: &PlannedItem) -> String {
     let mut why = match item.reason {
         IncludedReason::Required => format!("required: {}", requirement(plan, item)),
@@ -153,6 +162,7 @@ fn included_reason(plan: &ContextPlan, item: &PlannedItem) -> String {
             Source::Pinned => "pinned note".into(),
             _ => format!("pinned: {}", speaker_name(item)),
         },
+        IncludedReason::Rule => standing_rule(plan, item),
         IncludedReason::Recent => speaker_name(item).into(),
         IncludedReason::Question => "trimmed turn's question".into(),
         IncludedReason::Relevant => "document".into(),
@@ -240,7 +250,12 @@ fn token_bound(item: &ExcludedItem) -> String {
     let weighed = match &item.reason {
         ExcludedReason::Budget {
             room,
-            limited_by: LimitedBy::Size | LimitedBy::Cap | LimitedBy::PinsLimit | LimitedBy::QuestionLimit,
+            limited_by:
+                LimitedBy::Size
+                | LimitedBy::Cap
+                | LimitedBy::PinsLimit
+                | LimitedBy::RulesLimit
+                | LimitedBy::QuestionLimit,
         } => item.token_estimate.tokens == room.saturating_add(1),
         ExcludedReason::Policy(
             PolicyRule::MaxItemTokens { .. }

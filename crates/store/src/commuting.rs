@@ -32,7 +32,13 @@ pub(super) fn topics(messages: u64, entries: &[LogEvent]) -> BTreeSet<Topic> {
             None => {}
             Some(Event::SystemText { id, .. }) => topics.extend([Topic::Order, Topic::Item(id)]),
             Some(Event::Pinned(item)) => topics.extend([Topic::Item(item.id)]),
-            Some(Event::MessagePinned { id, .. } | Event::Unpinned(id) | Event::TtlSet { id, .. }) => {
+            Some(Event::RuleKept(rule)) => topics.extend([Topic::Item(rule.id().clone())]),
+            Some(
+                Event::MessagePinned { id, .. }
+                | Event::Unpinned(id)
+                | Event::RuleDropped(id)
+                | Event::TtlSet { id, .. },
+            ) => {
                 topics.extend([Topic::Item(id)]);
             }
             Some(Event::Sent { .. } | Event::PromptSettings { .. }) => topics.extend([Topic::Prompt]),

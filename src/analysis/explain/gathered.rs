@@ -63,7 +63,7 @@ pub(super) struct Rounds<'r> {
     /// The parts of the last prompt that are continued. Parts that hold under the request's own limits count
     /// as holding under all others (counterfactual budgets, rule E1).
     pub(super) sticky: Sticky<'r>,
-    /// True if each budget may lose reasoning or retained texts of its own (rules K1, S10). Then each budget
+    /// True if each budget may lose reasoning, retained texts or messages with rules of its own (rules K1, S10, R1). Then each budget
     /// is planned in its own rounds.
     pub(super) can_lose_texts: bool,
 }
@@ -76,7 +76,9 @@ impl<'r> Rounds<'r> {
     ) -> Result<Self, Error> {
         let sticky = manager.sticky(request, context);
         let first = Gathered::in_round(manager, request, sticky, &manager.first_replan(request.log))?;
-        let can_lose_texts = manager.may_lose_reasoning(request) || first.first.retained().has_repeats();
+        let can_lose_texts = manager.may_lose_reasoning(request)
+            || first.first.retained().has_repeats()
+            || first.first.index().has_rules;
         let last = can_lose_texts
             .then(|| Gathered::in_round(manager, request, sticky, &manager.final_adjustments(request)?));
         Ok(Self { last: last.transpose()?, first, sticky, can_lose_texts })

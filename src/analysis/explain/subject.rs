@@ -50,7 +50,7 @@ impl<'a> Subjects<'a> {
         retained_texts: &'a RetainedTexts,
         required_by_provider: &'a [ItemId],
     ) -> Self {
-        let notes = request.log.note_entries().iter().map(|(number, note)| (&note.item.id, number)).collect();
+        let notes = rounds.first.first.notes().iter().map(|(number, note)| (&note.item.id, number)).collect();
         Self {
             log: request.log,
             documents: rounds.documents(),
@@ -104,7 +104,7 @@ impl<'a> Subjects<'a> {
             let repeats = matches!(row, Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { of }, .. }) if of == id);
             return self.documents.get(id).copied().filter(|_| !repeats);
         }
-        if let (Some(Source::Pinned), Some(at)) = (source, self.notes.get(id)) {
+        if let (Some(Source::Pinned | Source::Rule), Some(at)) = (source, self.notes.get(id)) {
             return Some(Key::Item(CandidateId::Note(*at)));
         }
         if matches!(row, Decision::Included(row) if row.kind.is_required_by_provider()) {

@@ -156,7 +156,7 @@ impl<'p> Sweep<'p> {
             Key::RetainedTexts(number) => vec![self.retained_texts.id(number)],
             Key::Document(at) => vec![candidates.request().rag[at].id.clone()],
             Key::Item(CandidateId::Note(at)) => {
-                vec![candidates.log().note_entries().get(at).item.id.clone()]
+                vec![candidates.notes().get(at).item.id.clone()]
             }
             Key::Item(id) => {
                 let members = candidates.members(id).into_iter();

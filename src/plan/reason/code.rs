@@ -71,6 +71,7 @@ impl<'a> Numbers<'a> {
                     }
                     PolicyRule::NextQuestion
                     | PolicyRule::QuestionSent
+                    | PolicyRule::Unconfirmed
                     | PolicyRule::OrphanResult
                     | PolicyRule::SecondResult
                     | PolicyRule::EmptyMessage
@@ -183,6 +184,9 @@ impl fmt::Display for Never {
             }
             ExcludedReason::Budget { limited_by: LimitedBy::PinsLimit, .. } => {
                 "the limit for pins keeps it out at every"
+            }
+            ExcludedReason::Budget { limited_by: LimitedBy::RulesLimit, .. } => {
+                "the limit for standing rules keeps it out at every"
             }
             ExcludedReason::Budget { limited_by: LimitedBy::QuestionLimit, .. } => {
                 "the limit for one question's documents keeps it out at every"

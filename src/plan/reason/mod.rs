@@ -16,6 +16,8 @@ pub enum IncludedReason {
     Required,
     /// A pin, or an item that comes with a pinned exchange (rules S2, S3).
     Pinned,
+    /// A standing rule whose message is not in the prompt (rule R1).
+    Rule,
     /// A message in the kept window (rule S4).
     Recent,
     /// The user message of a turn whose earlier exchanges are left out. It comes with the exchanges that are
@@ -36,6 +38,7 @@ impl IncludedReason {
         match self {
             Self::Required => "required",
             Self::Pinned => "pinned",
+            Self::Rule => "rule",
             Self::Recent => "recent",
             Self::Question => "question",
             Self::Relevant => "relevant",
@@ -97,7 +100,7 @@ pub enum ExcludedReason {
         /// The share of its runs of five words that the other item has, in per cent.
         share: u8,
     },
-    /// A recalled message that the conversation of this prompt has anyway (rule S15).
+    /// A recalled message, or a standing rule, that the conversation of this prompt has anyway (rules S15, R1).
     InWindow {
         /// The id of the message; of several, the first.
         of: ItemId,
@@ -124,6 +127,8 @@ pub enum LimitedBy {
     Cap,
     /// The limit of tokens for all pins, `sections.system_pinned.pins_limit` (rule S2).
     PinsLimit,
+    /// The limit of tokens for standing rules, `compaction.rules_limit` (rule R3).
+    RulesLimit,
     /// The limit of tokens for the documents of one question, `rag.question_limit` (rule S10).
     QuestionLimit,
     /// The limit of tokens for recalled messages, `rag.recall_share` (rule S15).
@@ -148,6 +153,7 @@ impl LimitedBy {
             Self::Window => "window",
             Self::Cap => "cap",
             Self::PinsLimit => "pins_limit",
+            Self::RulesLimit => "rules_limit",
             Self::QuestionLimit => "question_limit",
             Self::RecallShare => "recall_share",
             Self::Prefix => "prefix",
@@ -211,6 +217,8 @@ pub enum PolicyRule {
     NextQuestion,
     /// A message that was not recalled when its question was sent (rule S15).
     QuestionSent,
+    /// A standing rule that the user has to confirm, under `compaction.rules = "ask"` (rule R2).
+    Unconfirmed,
     /// A tool result without a call (rule H3).
     OrphanResult,
     /// A second result for an answered call (rule H3).
@@ -237,6 +245,7 @@ impl PolicyRule {
             Self::MaxListTokens { .. } => "max_list_tokens",
             Self::NextQuestion => "next_question",
             Self::QuestionSent => "question_sent",
+            Self::Unconfirmed => "unconfirmed",
             Self::OrphanResult => "orphan_result",
             Self::SecondResult => "second_result",
             Self::EmptyMessage => "empty_message",
@@ -331,6 +340,9 @@ impl fmt::Display for ExcludedReason {
                 LimitedBy::PinsLimit => {
                     write!(f, "too large; {} tokens left of the limit for pins", grouped(*room))
                 }
+                LimitedBy::RulesLimit => {
+                    write!(f, "too large; {} tokens left of the limit for standing rules", grouped(*room))
+                }
                 LimitedBy::QuestionLimit => {
                     write!(
                         f,
@@ -386,6 +398,7 @@ impl fmt::Display for PolicyRule {
                 let (used, limit) = (grouped(*used), grouped(*limit));
                 write!(f, "the list {list} already has {used} of at most {limit} tokens")
             }
+            Self::Unconfirmed => f.write_str("waits until the user confirms it as a standing rule"),
             Self::NextQuestion => f.write_str("pinned during a running turn: sent from the next question on"),
             Self::QuestionSent => f.write_str("not recalled when this question was sent"),
             Self::OrphanResult => f.write_str("tool result without a call"),

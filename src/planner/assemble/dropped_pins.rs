@@ -45,6 +45,7 @@ pub(super) fn notices(
             LimitedBy::Size => "",
             LimitedBy::Cap => " under the section's cap (sections.system_pinned.cap)",
             LimitedBy::PinsLimit => " of the limit for pins (sections.system_pinned.pins_limit)",
+            LimitedBy::RulesLimit => " of the limit for standing rules (compaction.rules_limit)",
             _ => continue,
         };
         let needs = match tokens(pin, costs, chosen, budgets.available.total())? {
@@ -59,8 +60,12 @@ pub(super) fn notices(
                 grouped(*room)
             ),
         };
-        let text = format!("this pin does not fit: {needs}{of_what}");
-        notices.push(Notice { code: NoticeCode::PinDropped, ids: ids(pin, candidates), text });
+        let (code, name) = match pin.is_rule {
+            true => (NoticeCode::RuleDropped, "standing rule"),
+            false => (NoticeCode::PinDropped, "pin"),
+        };
+        let text = format!("this {name} does not fit: {needs}{of_what}");
+        notices.push(Notice { code, ids: ids(pin, candidates), text });
     }
     Ok(notices)
 }
@@ -79,7 +84,7 @@ fn tokens(pin: &Pin, costs: &Costs<'_>, chosen: &Selection, most: u64) -> Result
 fn ids(pin: &Pin, candidates: &Candidates<'_>) -> Vec<ItemId> {
     let log = candidates.log();
     if let CandidateId::Note(at) = pin.id {
-        return vec![log.note_entries().get(at).item.id.clone()];
+        return vec![candidates.notes().get(at).item.id.clone()];
     }
     let members = candidates.members(pin.id).into_iter();
     members

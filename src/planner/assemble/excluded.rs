@@ -51,10 +51,10 @@ pub(super) fn rows(
             .filter(|(rank, document)| document.out.is_some() || chosen.reasons.of_document(*rank).is_some());
         let mut documents = documents.map(|(rank, _)| candidates.document(rank));
         // Rows of notes come in the order of the notes, so one pass over the notes is enough.
-        let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
+        let mut notes = candidates.notes().iter().map(|(_, note)| note);
         for row in &mut rows {
             let document = if row.section == Section::Rag { documents.next() } else { None };
-            let is_note = row.source == Some(Source::Pinned);
+            let is_note = matches!(row.kind, ItemKind::Note | ItemKind::Rule);
             let note = if is_note { notes.find(|note| note.item.id == row.id) } else { None };
             row.token_estimate = exactly(row, document, note, candidates, meter)?;
         }
@@ -112,9 +112,9 @@ fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
     candidates.empty_texts().map(row).collect()
 }
 
-/// Returns the rows of excluded notes.
+/// Returns the rows of excluded notes and standing rules.
 fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
-    let notes = candidates.log().note_entries().iter();
+    let notes = candidates.notes().iter();
     let out = notes.filter_map(|(at, note)| {
         let candidate = CandidateId::Note(at);
         let reason = candidates
@@ -127,8 +127,8 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
             id: note.item.id.clone(),
             last_id: None,
             count: 1,
-            kind: ItemKind::Note,
-            source: Some(Source::Pinned),
+            kind: if note.rule.is_some() { ItemKind::Rule } else { ItemKind::Note },
+            source: Some(if note.rule.is_some() { Source::Rule } else { Source::Pinned }),
             section: Section::SystemPinned,
             priority: Some(note.item.priority),
             ttl: candidates.ttl_of(&note.item.id),
@@ -172,6 +172,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
                 LimitedBy::Size
                 | LimitedBy::Cap
                 | LimitedBy::PinsLimit
+                | LimitedBy::RulesLimit
                 | LimitedBy::QuestionLimit
                 | LimitedBy::RecallShare,
         } => Some(*room),

@@ -48,17 +48,27 @@ pub(super) fn source_of(role: Role) -> Source {
 /// Returns the numbers of the notes that last, and of those with a limited TTL.
 fn notes_by_lifetime(candidates: &Candidates<'_>) -> (Vec<u32>, Vec<u32>) {
     let (mut lasting, mut fleeting) = (Vec::new(), Vec::new());
-    for (number, note) in candidates.log().note_entries().iter() {
+    for (number, note) in candidates.notes().iter() {
+        if note.rule.is_some() {
+            continue;
+        }
         let limited = matches!(candidates.ttl_of(&note.item.id), Some(Ttl::Limited(_) | Ttl::NoneRemaining));
         if limited { fleeting.push(number) } else { lasting.push(number) }
     }
     (lasting, fleeting)
 }
 
-/// Returns the notes in prompt order: those with a limited TTL come last.
+/// Returns the notes in prompt order, those with a limited TTL last, then the standing rules.
 pub(crate) fn notes(candidates: &Candidates<'_>) -> Vec<CandidateId> {
     let (lasting, fleeting) = notes_by_lifetime(candidates);
-    lasting.into_iter().chain(fleeting).map(CandidateId::Note).collect()
+    let rules = rules(candidates);
+    lasting.into_iter().chain(fleeting).map(CandidateId::Note).chain(rules).collect()
+}
+
+/// Returns the standing rules in prompt order.
+fn rules(candidates: &Candidates<'_>) -> impl Iterator<Item = CandidateId> {
+    let rules = candidates.notes().iter().filter(|(_, note)| note.rule.is_some());
+    rules.map(|(number, _)| CandidateId::Note(number))
 }
 
 impl LaidOut<'_> {
@@ -114,13 +124,14 @@ impl LaidOut<'_> {
         Ok(())
     }
 
-    /// Writes the system texts, the focus hint, then the notes. Notes with a limited TTL come last.
+    /// Writes the system texts, the focus hint, the notes, those with a limited TTL last, then the rules.
     fn preamble(&mut self) -> Result<(), Error> {
         let (lasting, fleeting) = notes_by_lifetime(self.candidates);
         let system = self.candidates.index().required_system.iter().copied();
         let in_order: Vec<CandidateId> = system
             .filter(|candidate| !matches!(candidate, CandidateId::State(_)))
             .chain(lasting.into_iter().chain(fleeting.iter().copied()).map(CandidateId::Note))
+            .chain(rules(self.candidates))
             .filter(|candidate| self.chosen.has(*candidate))
             .collect();
         // Numbers of notes ascend, so a binary search finds them.
@@ -182,9 +193,10 @@ impl LaidOut<'_> {
                 self.push(candidate, id.clone(), ItemKind::State, None, message)
             }
             CandidateId::Note(at) => {
-                let note = candidates.log().note_entries().get(at);
+                let note = candidates.notes().get(at);
                 self.ask(candidate)?;
-                self.push(candidate, note.item.id.clone(), ItemKind::Note, None, &note.message)
+                let kind = if note.rule.is_some() { ItemKind::Rule } else { ItemKind::Note };
+                self.push(candidate, note.item.id.clone(), kind, None, &note.message)
             }
             CandidateId::Summary(at) => {
                 let (id, compaction, message) = self.candidates.summary(at);
@@ -327,6 +339,7 @@ impl LaidOut<'_> {
             ItemKind::SystemText | ItemKind::FocusHint => Source::System,
             ItemKind::State => Source::State,
             ItemKind::Note => Source::Pinned,
+            ItemKind::Rule => Source::Rule,
             ItemKind::Summary { .. } => Source::Summary,
             _ => position.map_or(Source::Synthetic, |at| source_of(self.candidates.role_of(at))),
         }
@@ -336,7 +349,7 @@ impl LaidOut<'_> {
     fn priority(&self, candidate: CandidateId, position: Option<u32>) -> Priority {
         let log = self.candidates.log();
         match candidate {
-            CandidateId::Note(at) => log.note_entries().get(at).item.priority,
+            CandidateId::Note(at) => self.candidates.notes().get(at).item.priority,
             _ => position.and_then(|at| log.pin_priorities().get(&at)).copied().unwrap_or_default(),
         }
     }

@@ -66,9 +66,11 @@ impl LaidOut<'_> {
         required.map(|row| row.token_estimate.tokens).sum()
     }
 
-    /// Returns the retained texts that the request repeats and that have no row.
+    /// Returns the retained texts that the request repeats and that have no row, and the rules whose messages
+    /// have none.
     pub(crate) fn missing(&self) -> SentAgain {
-        self.candidates.retained().missing(&self.draft.rows)
+        let rows = &self.draft.rows;
+        SentAgain { rules: self.candidates.missing_rules(rows), ..self.candidates.retained().missing(rows) }
     }
 }
 

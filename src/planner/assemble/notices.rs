@@ -2,7 +2,7 @@
 //!
 //! - Input: a laid-out prompt.
 //! - Output: notices about the target, pins, the window, retained texts, summaries and tool results.
-//! - Rules: B2, S2, S5, S7, S10, C11, H6.
+//! - Rules: B2, S2, S5, S7, S10, C11, H6, R2.
 
 use super::{LaidOut, PlanContext, dropped_pins, laid_out::Draft};
 use crate::{
@@ -35,6 +35,7 @@ impl LaidOut<'_> {
         notices.extend(about_the_window(candidates, chosen.window));
         notices.extend(about_released_texts(candidates, rendering));
         notices.extend(about_waiting_notes(candidates));
+        notices.extend(about_unconfirmed_rules(excluded));
         notices.extend(about_foreign_summaries(candidates));
         notices.extend(about_the_results(candidates, rendering, &self.draft));
         notices.extend(nothing_to_clear(candidates, excluded));
@@ -130,6 +131,14 @@ fn about_waiting_notes(candidates: &Candidates<'_>) -> Option<Notice> {
     let ids: Vec<ItemId> = candidates.waiting_notes().collect();
     let text = "pinned during a running turn: sent from the next question on, to keep the cached prefix";
     (!ids.is_empty()).then(|| Notice { code: NoticeCode::PinWaits, ids, text: text.into() })
+}
+
+/// Returns the notice of standing rules that the user has to confirm (rule R2).
+fn about_unconfirmed_rules(excluded: &[ExcludedItem]) -> Option<Notice> {
+    let asks = |row: &&ExcludedItem| matches!(row.reason, ExcludedReason::Policy(PolicyRule::Unconfirmed));
+    let ids: Vec<ItemId> = excluded.iter().filter(asks).map(|row| row.id.clone()).collect();
+    let text = "found in a message that left the prompt: sent once the user confirms it as a standing rule";
+    (!ids.is_empty()).then(|| Notice { code: NoticeCode::RuleQuestion, ids, text: text.into() })
 }
 
 /// Returns the notice of compactions that another provider made (rule C11).

@@ -8,7 +8,7 @@ use super::LaidOut;
 use crate::{
     conversation::Note,
     error::Error,
-    item::{Section, Source},
+    item::{ItemKind, Section, Source},
     plan::{ExcludedItem, Overhead, PlannedItem, anchor::Target, reason::ExcludedReason},
     planner::candidates::Candidates,
     provider::meter,
@@ -34,7 +34,7 @@ impl LaidOut<'_> {
         let Self { context, candidates, .. } = *self;
         let total = self.total;
         let volatile_tokens = if candidates.retained().retains_texts() { 0 } else { volatile_tokens(self) };
-        let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
+        let mut notes = candidates.notes().iter().map(|(_, note)| note);
         let dropped = self.excluded()?.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
         let dropped_tokens = tokens_of_bytes(self, dropped);
         let fixed_tokens = fixed_tokens(self);
@@ -130,6 +130,11 @@ fn is_apart(row: &PlannedItem) -> bool {
     row.kind.is_document() || row.source == Source::State
 }
 
+/// Checks if a row is a note or a standing rule.
+fn is_note(row: &ExcludedItem) -> bool {
+    matches!(row.kind, ItemKind::Note | ItemKind::Rule)
+}
+
 /// Returns the bytes of a row that is excluded for lack of budget, or 0. Rows of notes come in the order of
 /// the notes, so each search continues after the last one.
 fn bytes_left_out<'n>(
@@ -140,11 +145,11 @@ fn bytes_left_out<'n>(
     let log = candidates.log();
     let fell = row.section == Section::SystemPinned
         && matches!(row.reason, ExcludedReason::TtlExpired { .. })
-        && row.source != Some(Source::Pinned);
+        && !is_note(row);
     if row.section == Section::Rag || !fell && !matches!(row.reason, ExcludedReason::Budget { .. }) {
         return 0;
     }
-    if row.source == Some(Source::Pinned) {
+    if is_note(row) {
         return notes.find(|note| note.item.id == row.id).map_or(0, |note| meter::bytes(&note.message));
     }
     let (Some(first), last) = (log.position_of(&row.id), row.last_id.as_ref().unwrap_or(&row.id)) else {

@@ -40,6 +40,8 @@ pub(super) fn count_demands(
     let limits = sections.map(|section| section.ceiling(total));
     let [system_pinned, conversation, _] = sections.map(|section| section.minimum);
     let pins = pins(index, costs, limits[0], system_pinned, &mut paid)?;
+    let left_for_rules = limits[0].saturating_sub(pins).min(config.compaction.rules_limit);
+    let pins = pins + rules(index, costs, left_for_rules)?;
     let window = window(index, costs, limits[1], conversation, &paid)?;
     // Between cuts, recalled messages take no tokens from the window (rule S15).
     let counts_recalled = costs.rendering().counts_recalled;
@@ -58,7 +60,7 @@ fn pins(
     let mut sum = minimum;
     // Undroppable pins, and the messages that they bring, are in the minimum already.
     for undroppable in [true, false] {
-        for pin in index.pins.iter().filter(|pin| pin.undroppable == undroppable) {
+        for pin in index.pins.iter().filter(|pin| pin.undroppable == undroppable && !pin.is_rule) {
             for id in [Some(pin.id), pin.brings].into_iter().flatten() {
                 if paid.insert(id) && !undroppable && sum < limit {
                     sum = add(sum, limit, costs, id)?;
@@ -67,6 +69,12 @@ fn pins(
         }
     }
     Ok(sum)
+}
+
+/// Counts the standing rules that may be sent, up to their limit (rule R3).
+fn rules(index: &CandidateIndex<'_>, costs: &Costs<'_>, limit: u64) -> Result<u64, Error> {
+    let rules = &index.pins[index.first_rule()..];
+    rules.iter().try_fold(0, |sum, rule| if sum < limit { add(sum, limit, costs, rule.id) } else { Ok(sum) })
 }
 
 /// Counts the turns, newest first, without required or pinned items.

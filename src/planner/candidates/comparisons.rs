@@ -134,7 +134,7 @@ impl Comparisons {
     /// Adds the texts of all candidates of the conversation, once.
     pub(crate) fn add_all_sources(&self, candidates: &Candidates<'_>, rendering: &ToolResultRendering) {
         if !self.has_all_sources.replace(true) {
-            let notes = candidates.log().note_entries().iter().map(|(at, _)| CandidateId::Note(at));
+            let notes = candidates.notes().iter().map(|(at, _)| CandidateId::Note(at));
             self.add_sources(candidates, rendering, notes.chain(candidates.conversation()));
         }
     }
@@ -314,7 +314,7 @@ impl Candidates<'_> {
     fn source_texts(&self, id: CandidateId, rendering: &ToolResultRendering) -> Vec<(ItemId, Cow<'_, str>)> {
         match id {
             CandidateId::Note(at) => {
-                let item = &self.log().note_entries().get(at).item;
+                let item = &self.notes().get(at).item;
                 vec![(item.id.clone(), Cow::Borrowed(&*item.text))]
             }
             CandidateId::Summary(at) => {

@@ -123,7 +123,7 @@ impl<'a> Costs<'a> {
                 None => Ok(Weight::Exactly(0)),
             },
             CandidateId::Note(at) => {
-                meter.message(&candidates.log.note_entries().get(at).message, TurnPosition::Preamble, limit)
+                meter.message(&candidates.notes().get(at).message, TurnPosition::Preamble, limit)
             }
             CandidateId::Summary(at) => meter.message(candidates.summary(at).2, TurnPosition::Past, limit),
             CandidateId::Document(rank) => {

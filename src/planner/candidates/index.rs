@@ -25,9 +25,11 @@ pub(crate) struct CandidateIndex<'a> {
     pub(crate) required_system: Vec<CandidateId>,
     /// The live question and the open exchange, or their substitutes; then summaries.
     pub(crate) required_conversation: Vec<CandidateId>,
-    /// Pins that may be sent, in the order of rule S2.
+    /// Pins that may be sent, in the order of rule S2, then standing rules.
     pub(crate) pins: Vec<Pin>,
     pub(super) pins_are_notes: bool,
+    /// True if the request knows standing rules, sent or not (rule R1).
+    pub(crate) has_rules: bool,
     /// The slots of the pins that are never dropped.
     pub(crate) undroppable: Vec<Slot>,
     /// The user message that comes with each pin, if one does.
@@ -132,6 +134,11 @@ impl CandidateIndex<'_> {
     /// Returns the user message that comes with a pinned candidate.
     pub(crate) fn brought_by(&self, id: CandidateId) -> Option<CandidateId> {
         self.brought.get(&id).copied().flatten()
+    }
+
+    /// Returns the number of pins, which is the index of the first standing rule among them.
+    pub(crate) fn first_rule(&self) -> usize {
+        self.pins.partition_point(|pin| !pin.is_rule)
     }
 
     /// Checks if all pins are notes. Then each is counted by itself, and none brings a user message.

@@ -10,12 +10,12 @@
 
 use crate::{
     config::{Config, Placement, ToolResults},
-    conversation::{Conversation, ExchangeIndex, Members, TurnIndex},
+    conversation::{Conversation, ExchangeIndex, Members, Note, Notes, RuleNote, TurnIndex},
     error::Error,
-    item::{ItemId, Ttl},
+    item::{ItemId, ItemKind, Ttl},
     message::{Message, Role},
     plan::{
-        Target,
+        FoundRules, PlannedItem, Target,
         anchor::{Anchor, Sticky, StickyDocuments},
         reason::{ExcludedReason, PolicyRule},
     },
@@ -24,11 +24,15 @@ use crate::{
         replan::Replan,
         request::PlanRequest,
         retained::RetainedItems,
+        standing_rules,
     },
     provider::{conform::TurnPosition, meter::Meter, wording},
     rag::{ListRank, RagItem},
 };
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 mod id;
 mod ranking;
@@ -66,6 +70,8 @@ pub(crate) use taken::TakenDocuments;
 pub(crate) struct Candidates<'a> {
     log: &'a Conversation,
     request: &'a PlanRequest<'a>,
+    /// The notes of the conversation, followed by the standing rules (rule R1).
+    notes: Cow<'a, Notes>,
     config: &'a Config,
     rules: EligibilityRules<'a>,
     system: Vec<(ItemId, Message)>,
@@ -115,6 +121,21 @@ fn check_ids(
     let summaries = summaries.iter().map(|summary| (summary.id(), "a summary"));
     let placeholders = placeholders.iter().map(|id| (id, "a placeholder result"));
     request.log.check_ids(focus.chain(state).chain(summaries).chain(placeholders))
+}
+
+/// Checks that no other item of the conversation has the id of a standing rule (rule O5).
+fn check_rule_ids(log: &Conversation, notes: &Notes) -> Result<(), Error> {
+    let rules = notes.iter().filter(|(_, note)| note.rule.is_some());
+    log.check_ids(rules.map(|(_, note)| (&note.item.id, "a standing rule")))
+}
+
+/// Returns the turn of a candidate of the conversation.
+fn turn_of(log: &Conversation, id: CandidateId) -> TurnIndex {
+    match id {
+        CandidateId::Exchange(at) => log.turns().turn_of(at),
+        CandidateId::UserMessage(turn) => turn,
+        _ => TurnIndex::new(0),
+    }
 }
 
 /// Returns the anchor of the prompt before this one, if it remembers its items.
@@ -205,9 +226,15 @@ impl<'a> Candidates<'a> {
         let state = required::state_entries(request, &mut retained, replan.sent_again());
         let open = log.open_exchange();
         let required_conversation = required::conversation(&rules, open)?;
-        let (pins, ineligible_pins) =
-            pins::in_order(&rules, request, &required_conversation, documents_come_last)?;
         let (window_start, lost_window) = find_window_start(log, sticky);
+        let notes = standing_rules::notes_and_rules(request, config.compaction.rules);
+        check_rule_ids(log, &notes)?;
+        let start = window_start.map(|start| turn_of(log, start));
+        let is_sent = |note: &Note, rule: &RuleNote| {
+            replan.sent_again().rules.contains(&note.item.id) || standing_rules::is_out(log, rule, start)
+        };
+        let gathered = pins::Gathering { rules: &rules, request, notes: &notes, documents_come_last };
+        let (pins, ineligible_pins) = gathered.in_order(&required_conversation, is_sent)?;
 
         let live_from = log.turns().worked_on_from();
         let kept = sticky_document_count.map_or(documents.len(), |count| count as usize);
@@ -217,7 +244,8 @@ impl<'a> Candidates<'a> {
             turns: log.turns(),
             required_system: required::ids(&system, focus.is_some(), &state),
             required_conversation,
-            pins_are_notes: pins.iter().all(|pin| matches!(pin.id, CandidateId::Note(_))),
+            pins_are_notes: pins.iter().all(|pin| matches!(pin.id, CandidateId::Note(_)) && !pin.is_rule),
+            has_rules: notes.iter().any(|(_, note)| note.rule.is_some()),
             undroppable: pins::undroppable_slots(&pins),
             brought: pins.iter().map(|pin| (pin.id, pin.brings)).collect(),
             pins,
@@ -240,6 +268,7 @@ impl<'a> Candidates<'a> {
         Ok(Self {
             log,
             request,
+            notes,
             config,
             rules,
             system,
@@ -269,6 +298,45 @@ impl<'a> Candidates<'a> {
         check_ids(self.request, self.focus.is_some(), &self.summaries, placeholders)
     }
 
+    /// Returns the notes of the conversation, followed by the standing rules.
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Returns the messages of all notes, and of the standing rules that may be sent.
+    pub(crate) fn notes_to_summarise(&self) -> Vec<Message> {
+        let waits = |number: &u32| self.index.ineligible_pins.contains_key(&CandidateId::Note(*number));
+        let notes = self.notes.iter().filter(|(number, note)| note.rule.is_none() || !waits(number));
+        notes.map(|(_, note)| note.message.clone()).collect()
+    }
+
+    /// Returns the standing rules for the anchor of the prompt.
+    pub(crate) fn rules_to_remember(&self) -> FoundRules {
+        self.request.rules_to_remember(self.config.compaction.rules)
+    }
+
+    /// Returns the standing rules whose messages are not among the rows of a prompt, and that wait for that
+    /// (rule R1).
+    pub(crate) fn missing_rules(&self, rows: &[PlannedItem]) -> BTreeSet<ItemId> {
+        let waits =
+            |(_, reason): &(&CandidateId, &ExcludedReason)| matches!(reason, ExcludedReason::InWindow { .. });
+        let mut waiting = self.index.ineligible_pins.iter().filter(waits).peekable();
+        if waiting.peek().is_none() {
+            return BTreeSet::new();
+        }
+        let messages = rows.iter().filter(|row| row.kind == ItemKind::Message);
+        let sent: BTreeSet<&ItemId> = messages.map(|row| &row.id).collect();
+        let left = waiting.filter_map(|(id, _)| match id {
+            CandidateId::Note(at) => Some(self.notes.get(*at)),
+            _ => None,
+        });
+        let left = left.filter(|note| {
+            let message = note.rule.as_ref().and_then(standing_rules::message_of);
+            message.is_some_and(|message| !sent.contains(message))
+        });
+        left.map(|note| note.item.id.clone()).collect()
+    }
+
     /// Checks if no item of the conversation has a TTL.
     pub(crate) fn nothing_ages(&self) -> bool {
         self.rules.is_idle()
@@ -294,7 +362,7 @@ impl<'a> Candidates<'a> {
     pub(crate) fn eligibility(&self, id: CandidateId) -> Result<Eligibility, Error> {
         let at = match id {
             CandidateId::Note(at) => {
-                return Ok(self.rules.note(&self.log.note_entries().get(at).item.id));
+                return Ok(self.rules.note(&self.notes.get(at).item.id));
             }
             CandidateId::Document(rank) => {
                 let item = self.document(rank);

@@ -1,12 +1,12 @@
-//! Pinned notes and messages.
+//! Pinned notes and messages, and standing rules.
 //!
-//! - Input: the notes and pins of the conversation, and the required candidates.
+//! - Input: the notes, standing rules and pins of the conversation, and the required candidates.
 //! - Output: pins in the order of selection, and the reasons of those that may not be sent.
-//! - Rules: S2 (order), S3 (exchanges), S10 (notes that wait), T1, H2.
+//! - Rules: R1, R3 (standing rules), S2 (order), S3 (exchanges), S10 (notes that wait), T1, H2.
 
 use super::{CandidateId, Candidates, Slot, candidate_at, last_prompt, members};
 use crate::{
-    conversation::{Conversation, Note, TurnIndex},
+    conversation::{Conversation, Note, Notes, RuleNote, TurnIndex},
     error::Error,
     item::{ItemId, Priority, Ttl},
     plan::reason::{ExcludedReason, PolicyRule},
@@ -26,63 +26,104 @@ pub(crate) struct Pin {
     pub(crate) priority: Priority,
     /// True if the pin is never dropped (rule S2).
     pub(crate) undroppable: bool,
+    /// True for a standing rule, which comes after all pins (rule R3).
+    pub(crate) is_rule: bool,
     /// The place in the conversation: the number of messages before it, true for a message, and the number of
     /// a note among the notes.
     place: (u32, bool, u32),
 }
 
-/// Returns the notes and pinned exchanges that may be sent, and the reasons of those that may not. Pins are
-/// sorted by priority, then newest first (rule S2).
-///
-/// `required` are the required candidates of the conversation, which are not paid for by pins.
-///
-/// # Errors
-///
-/// Fails if a pinned call has no result and the policy is to reject it (rule H2).
-pub(super) fn in_order(
-    rules: &EligibilityRules<'_>,
-    request: &PlanRequest<'_>,
-    required: &[CandidateId],
-    documents_come_last: bool,
-) -> Result<(Vec<Pin>, BTreeMap<CandidateId, ExcludedReason>), Error> {
-    let log = rules.log();
-    let (mut pins, mut ineligible) = (Vec::new(), BTreeMap::new());
-    for (number, note) in log.note_entries().iter() {
-        let id = CandidateId::Note(number);
-        let waits = || documents_come_last && waits(note, request);
-        match note_reason(note, rules, waits) {
-            Some(reason) => drop(ineligible.insert(id, reason)),
-            None => pins.push(Pin {
+/// The sources of pins.
+pub(super) struct Gathering<'g, 'a> {
+    pub(super) rules: &'g EligibilityRules<'a>,
+    pub(super) request: &'g PlanRequest<'a>,
+    /// The notes of the conversation, followed by the standing rules.
+    pub(super) notes: &'g Notes,
+    pub(super) documents_come_last: bool,
+}
+
+impl Gathering<'_, '_> {
+    /// Returns the notes, standing rules and pinned exchanges that may be sent, and the reasons of those that
+    /// may not. Pins are sorted by priority, then newest first (rule S2). Rules follow (rule R3).
+    ///
+    /// `required` are the required candidates of the conversation, which are not paid for by pins. `is_sent`
+    /// returns true for a rule whose message is not in the prompt.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a pinned call has no result and the policy is to reject it (rule H2).
+    pub(super) fn in_order(
+        &self,
+        required: &[CandidateId],
+        is_sent: impl Fn(&Note, &RuleNote) -> bool,
+    ) -> Result<(Vec<Pin>, BTreeMap<CandidateId, ExcludedReason>), Error> {
+        let (rules, log) = (self.rules, self.rules.log());
+        let (mut pins, mut ineligible) = (Vec::new(), BTreeMap::new());
+        for (number, note) in self.notes.iter() {
+            let id = CandidateId::Note(number);
+            let waits = || self.documents_come_last && waits(note, self.request);
+            let reason = match &note.rule {
+                Some(rule) => rule_reason(rule, rules, || is_sent(note, rule)),
+                None => None,
+            };
+            match reason.or_else(|| note_reason(note, rules, waits)) {
+                Some(reason) => drop(ineligible.insert(id, reason)),
+                None => pins.push(Pin {
+                    id,
+                    brings: None,
+                    priority: note.item.priority,
+                    undroppable: is_unlimited(log, &note.item.id),
+                    is_rule: note.rule.is_some(),
+                    place: (note.before, false, number),
+                }),
+            }
+        }
+        let mut pinned: BTreeMap<CandidateId, Priority> = BTreeMap::new();
+        for (position, priority) in log.pin_priorities() {
+            let Some(id) = candidate_at(log, *position).filter(|id| !required.contains(id)) else { continue };
+            // A pinned exchange has the highest priority of its members (S3); `High` orders before `Low`.
+            let current = pinned.entry(id).or_insert(*priority);
+            *current = (*current).min(*priority);
+        }
+        for (id, priority) in pinned {
+            let members = members(log, id);
+            if let Some(reason) = message_reason(id, &members, rules)? {
+                ineligible.insert(id, reason);
+                continue;
+            }
+            let brings = match id {
+                CandidateId::Exchange(at) => unexpired_user_message(rules, required, log.turns().turn_of(at)),
+                _ => None,
+            };
+            let undroppable = undroppable_members(log, &members).next().is_some();
+            pins.push(Pin {
                 id,
-                brings: None,
-                priority: note.item.priority,
-                undroppable: is_unlimited(log, &note.item.id),
-                place: (note.before, false, number),
-            }),
+                brings,
+                priority,
+                undroppable,
+                is_rule: false,
+                place: (members[0], true, 0),
+            });
         }
+        pins.sort_by_key(|pin| (pin.is_rule, pin.priority, Reverse(pin.place)));
+        Ok((pins, ineligible))
     }
-    let mut pinned: BTreeMap<CandidateId, Priority> = BTreeMap::new();
-    for (position, priority) in log.pin_priorities() {
-        let Some(id) = candidate_at(log, *position).filter(|id| !required.contains(id)) else { continue };
-        // A pinned exchange has the highest priority of its members (S3); `High` orders before `Low`.
-        let current = pinned.entry(id).or_insert(*priority);
-        *current = (*current).min(*priority);
+}
+
+/// Returns the reason that a standing rule is not sent. Returns `None` if it may be.
+fn rule_reason(
+    rule: &RuleNote,
+    rules: &EligibilityRules<'_>,
+    is_sent: impl FnOnce() -> bool,
+) -> Option<ExcludedReason> {
+    let (message, position) = rule.message.as_ref().map_or((None, None), |(id, at)| (Some(id), *at));
+    if let Eligibility::Out(expired) = position.map_or(Eligibility::Eligible, |at| rules.messages(&[at])) {
+        return Some(expired);
     }
-    for (id, priority) in pinned {
-        let members = members(log, id);
-        if let Some(reason) = message_reason(id, &members, rules)? {
-            ineligible.insert(id, reason);
-            continue;
-        }
-        let brings = match id {
-            CandidateId::Exchange(at) => unexpired_user_message(rules, required, log.turns().turn_of(at)),
-            _ => None,
-        };
-        let undroppable = undroppable_members(log, &members).next().is_some();
-        pins.push(Pin { id, brings, priority, undroppable, place: (members[0], true, 0) });
+    if let Some(message) = message.filter(|_| !is_sent()) {
+        return Some(ExcludedReason::InWindow { of: message.clone() });
     }
-    pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
-    Ok((pins, ineligible))
+    rule.asks.then_some(ExcludedReason::Policy(PolicyRule::Unconfirmed))
 }
 
 /// Returns the slots of the pins that are never dropped.
@@ -170,7 +211,7 @@ impl Candidates<'_> {
         let waits = |reason: &ExcludedReason| *reason == ExcludedReason::Policy(PolicyRule::NextQuestion);
         let waiting = self.index.ineligible_pins.iter().filter(move |(_, reason)| waits(reason));
         waiting.filter_map(|(id, _)| match id {
-            CandidateId::Note(at) => Some(self.log.note_entries().get(*at).item.id.clone()),
+            CandidateId::Note(at) => Some(self.notes.get(*at).item.id.clone()),
             _ => None,
         })
     }
@@ -179,7 +220,7 @@ impl Candidates<'_> {
     /// candidate could be dropped.
     pub(crate) fn held_by_one_pin(&self, id: CandidateId) -> Option<ItemId> {
         if let CandidateId::Note(at) = id {
-            return Some(self.log.note_entries().get(at).item.id.clone());
+            return Some(self.notes.get(at).item.id.clone());
         }
         let members = self.members(id);
         let mut pins = undroppable_members(self.log, &members);

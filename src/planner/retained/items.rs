@@ -388,6 +388,7 @@ impl<'a> RetainedItems<'a> {
         SentAgain {
             documents: documents.map(|(id, _)| id.clone()).collect(),
             state: state.map(|(id, _)| id.clone()).collect(),
+            ..SentAgain::default()
         }
     }
 

@@ -88,6 +88,9 @@ impl Inclusion {
 
     /// A candidate that a pin includes.
     pub(crate) const PINNED: Self = Self { section: Section::SystemPinned, reason: IncludedReason::Pinned };
+
+    /// A standing rule.
+    pub(crate) const RULE: Self = Self { section: Section::SystemPinned, reason: IncludedReason::Rule };
 }
 
 /// Reasons of excluded candidates.
@@ -365,7 +368,9 @@ impl<W: Walker> Selector<'_, W> {
                 // Tokens reserved for the wrapper around documents are offered once if no document is
                 // included.
                 if !available.reserves_block || chosen.has_documents() {
-                    return Ok(());
+                    // Last, if a pin is left out: a rule takes no token that a pin could use.
+                    let room = self.free(Section::SystemPinned, &available, chosen);
+                    return self.offer_to_rules(room, chosen);
                 }
                 available.reserves_block = false;
             }

@@ -1,8 +1,9 @@
-//! Selection of pins in order. A pin that does not fit is passed over, and smaller ones are still tried.
+//! Selection of pins in order, then of standing rules. One that does not fit is passed over, and smaller ones
+//! are still tried.
 //!
 //! - Input: the pins in the order of rule S2, and a room.
 //! - Output: the included pins, and the reasons of the others.
-//! - Rules: S2, S3, B6.
+//! - Rules: S2, S3, R3, B6.
 //!
 //! Pins are offered all tokens that the minimum leaves, up to their limit, then the rest of their section's
 //! budget, then the free tokens. A pin that does not fit or cannot be sent has one of four outcomes:
@@ -31,10 +32,11 @@ impl<W: Walker> Selector<'_, W> {
             return Ok(());
         }
         let mut spent = 0;
+        let (pins, rules) = self.index.pins.split_at(self.index.first_rule());
         // Once something follows the live question, state is no longer merged into it, and the saved tokens
         // are gone for all later pins.
         let mut followed = false;
-        for pin in &self.index.pins {
+        for pin in pins {
             if chosen.has(pin.id) {
                 continue;
             }
@@ -54,6 +56,55 @@ impl<W: Walker> Selector<'_, W> {
                 None => {
                     let limited_by = offered.limited_by(LimitedBy::Size);
                     chosen.reasons.pins.insert(pin.id, ExcludedReason::Budget { room: left, limited_by });
+                }
+            }
+        }
+        if rules.is_empty() {
+            return Ok(());
+        }
+        if chosen.reasons.pins.is_empty() {
+            let room = if followed { room.without_merge() } else { room };
+            return self.offer_with_spent(room, spent, chosen);
+        }
+        // A pin is left out, so the rules wait for what it cannot use.
+        let waiting = rules.iter().filter(|rule| !chosen.has(rule.id)).map(|rule| rule.id);
+        let reason = ExcludedReason::Budget { room: 0, limited_by: LimitedBy::Size };
+        let waiting: Vec<_> = waiting.map(|id| (id, reason.clone())).collect();
+        chosen.reasons.pins.extend(waiting);
+        Ok(())
+    }
+
+    /// Offers a room to every standing rule that is not included (rule R3). Replaces the reasons of excluded
+    /// rules.
+    pub(super) fn offer_to_rules(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
+        self.offer_with_spent(room, 0, chosen)
+    }
+
+    /// Offers a room to every standing rule that is not included. Pins of the same offer have taken `spent`
+    /// tokens of it.
+    fn offer_with_spent(&self, room: Room, spent: u64, chosen: &mut Selection<W>) -> Result<(), Error> {
+        let rules = &self.index.pins[self.index.first_rule()..];
+        let mut taken = 0u64;
+        for rule in rules.iter().filter(|rule| chosen.has(rule.id)) {
+            taken = taken.saturating_add(self.costs.whole(rule.id)?);
+        }
+        let mut spent = spent;
+        for rule in rules {
+            if chosen.has(rule.id) {
+                continue;
+            }
+            let limit = self.config.compaction.rules_limit.saturating_sub(taken);
+            let offered = room.for_rules(limit.saturating_add(spent));
+            let left = offered.tokens().saturating_sub(spent);
+            match self.offer(rule.id, left, offered)? {
+                Weight::Exactly(tokens) => {
+                    (spent, taken) = (spent + tokens, taken + tokens);
+                    chosen.included.keep(rule.id, Inclusion::RULE, tokens);
+                    chosen.reasons.pins.remove(&rule.id);
+                }
+                Weight::Over => {
+                    let limited_by = offered.limited_by(LimitedBy::Size);
+                    chosen.reasons.pins.insert(rule.id, ExcludedReason::Budget { room: left, limited_by });
                 }
             }
         }

@@ -17,8 +17,10 @@ pub(crate) struct Room {
     left: u64,
     /// Tokens left of `variable`, without the tokens that merging state into the live question saves.
     left_without_merge: u64,
-    /// Tokens left under the section's cap.
+    /// Tokens left under the section's cap, or under the limit of standing rules if that is smaller.
     under_cap: u64,
+    /// The limit that `under_cap` belongs to.
+    cap: LimitedBy,
     variable: BudgetVariable,
     /// A second variable that limits the offer, and the tokens left of it. For example the low mark (rule S5)
     /// or the limit of pins (rule S2).
@@ -36,6 +38,7 @@ impl Room {
             left: tokens,
             left_without_merge: tokens,
             under_cap: u64::MAX,
+            cap: LimitedBy::Cap,
             variable,
             second_limit: None,
             of_recalled: None,
@@ -51,6 +54,14 @@ impl Room {
     /// Limits the room to a cap, with `tokens` left under it.
     pub(super) fn under_cap(self, tokens: u64) -> Self {
         Self { under_cap: tokens, ..self }
+    }
+
+    /// Limits the room to `tokens` of the limit of standing rules (rule R3).
+    pub(super) fn for_rules(self, tokens: u64) -> Self {
+        if tokens < self.under_cap {
+            return Self { under_cap: tokens, cap: LimitedBy::RulesLimit, ..self };
+        }
+        self
     }
 
     /// Marks the room as an offer of the walk.
@@ -101,7 +112,7 @@ impl Room {
     /// or else `otherwise`.
     pub(super) fn limited_by(self, otherwise: LimitedBy) -> LimitedBy {
         match self.second_limit {
-            _ if self.under_cap < self.uncapped() => LimitedBy::Cap,
+            _ if self.under_cap < self.uncapped() => self.cap,
             _ if self.of_recalled.is_some_and(|most| most < self.with_second_limit()) => {
                 LimitedBy::RecallShare
             }

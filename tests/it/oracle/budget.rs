@@ -81,6 +81,11 @@ impl Oracle<'_> {
                 }
             }
         }
+        // All rules count up to their limit; the kept ones are in the minimum already.
+        let size = |rules: Vec<Unit>| rules.into_iter().map(|unit| self.size(unit)).sum::<i64>();
+        let rules: Vec<Unit> = self.sent_rules().into_iter().map(Unit::Rule).collect();
+        let kept = rules.iter().copied().filter(|unit| self.kept.contains_key(unit)).collect();
+        sums[0] += size(rules).min(self.s.config.compaction.rules_limit as i64) - size(kept);
         for turn in self.turns() {
             for at in turn.0.into_iter().chain(turn.1.iter().copied()) {
                 if !paid.contains(&Unit::Message(at)) && self.dead(&turn, at).is_none() {

@@ -47,6 +47,54 @@ impl Oracle<'_> {
         pins.into_iter().map(|(_, pin)| pin).collect()
     }
 
+    /// Returns the standing rules that may be sent, newest first (rules R1, R3).
+    pub fn sent_rules(&self) -> Vec<usize> {
+        let place =
+            |at: usize| (self.s.rule_message(at).map_or(self.s.lines.len(), |message| message + 1), at);
+        let mut rules: Vec<usize> = (0..self.s.rules.len())
+            .filter(|at| self.rules_out.contains(at) && !self.rule_expired(*at))
+            .collect();
+        rules.sort_by_key(|at| std::cmp::Reverse(place(*at)));
+        rules
+    }
+
+    /// Returns true if the message of a rule has expired.
+    pub fn rule_expired(&self, at: usize) -> bool {
+        self.s.rule_message(at).is_some_and(|message| self.over(self.s.lines[message].life.ttl))
+    }
+
+    /// Returns the rules whose messages are left out whatever else is included: those without a message, and,
+    /// where no message is pinned, those of the turns before the last window.
+    pub fn rules_surely_out(&self) -> BTreeSet<usize> {
+        let turns = self.turns();
+        let turn = |at: usize| turns.iter().position(|turn| turn.0 == Some(at) || turn.1.contains(&at));
+        let pinned = self.s.lines.iter().any(|line| line.life.pin.is_some());
+        let start = self.first_lasting_turn().filter(|_| !pinned);
+        let is_out = |at: &usize| match self.s.rule_message(*at) {
+            None => true,
+            Some(message) => {
+                let of = turn(message).filter(|_| self.is_head(message));
+                of.zip(start).is_some_and(|(of, start)| of < start)
+            }
+        };
+        (0..self.s.rules.len()).filter(is_out).collect()
+    }
+
+    fn first_lasting_turn(&self) -> Option<usize> {
+        let start = self.start_before()?;
+        self.turns().iter().position(|turn| turn.0 == Some(start) || turn.1.contains(&start))
+    }
+
+    /// Returns the rules whose messages are not among the kept items.
+    pub fn rules_without_message(&self, kept: &BTreeSet<Unit>) -> BTreeSet<usize> {
+        let sent: BTreeSet<String> = kept.iter().flat_map(|unit| self.ids(*unit)).map(|(id, _)| id).collect();
+        let is_missing = |at: &usize| {
+            let message = self.s.rule_message(*at);
+            message.is_some_and(|message| !sent.contains(&format!("m{message}"))) && !self.rule_expired(*at)
+        };
+        (0..self.s.rules.len()).filter(is_missing).collect()
+    }
+
     /// Returns the documents in order, with a reason for those that never compete.
     pub fn documents(&self) -> Vec<(usize, Option<String>)> {
         let rules = &self.s.config.rag;

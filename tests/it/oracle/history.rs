@@ -119,6 +119,7 @@ impl Oracle<'_> {
                     + (format!("<state id=\"st{at}\">\n\n</state>").len() + self.s.states[at]) as i64
             }
             Unit::Note(at) => frame("system") + self.s.note_text(at).len() as i64,
+            Unit::Rule(at) => frame("user") + ("Standing rule: ".len() + self.s.rule_text(at).len()) as i64,
             Unit::Message(at) => {
                 let calls = self.s.lines[at].calls.iter().zip(&self.answers[at]);
                 let missing = calls.filter(|(_, answer)| answer.is_none() && !self.is_head(at));

@@ -34,6 +34,43 @@ impl Oracle<'_> {
                 out.insert(unit, (now.max(0), held.to_owned()));
             }
         }
+        if out.is_empty() {
+            return self.offer_rules(room, merge, cap, limit, spent);
+        }
+        // A pin is left out, so the rules wait (rule R3).
+        let waiting = self.sent_rules().into_iter().map(Unit::Rule);
+        let waiting: Vec<Unit> = waiting.filter(|unit| !self.kept.contains_key(unit)).collect();
+        out.extend(waiting.into_iter().map(|unit| (unit, (0, "budget/size".to_owned()))));
+        out
+    }
+
+    /// Includes standing rules as room allows, after pins that took `spent` tokens (rule R3).
+    pub fn offer_rules(&mut self, room: i64, merge: i64, cap: i64, limit: i64, spent: i64) -> Fallen {
+        let mut out = BTreeMap::new();
+        let mut spent = spent;
+        for unit in self.sent_rules().into_iter().map(Unit::Rule) {
+            if self.kept.contains_key(&unit) {
+                continue;
+            }
+            let taken = self.kept.keys().filter(|unit| matches!(unit, Unit::Rule(_)));
+            let taken: i64 = taken.map(|unit| self.size(*unit)).sum();
+            let rules = (self.s.config.compaction.rules_limit as i64 - taken).max(0);
+            let there = (room + merge).max(0);
+            let whole = there.min(limit);
+            let now = (whole.min(cap) - spent).min(rules);
+            if self.size(unit) <= now {
+                spent += self.size(unit);
+                self.keep(unit, Section::SystemPinned, "rule");
+            } else {
+                let held = match () {
+                    () if rules + spent < whole.min(cap) => "budget/rules_limit",
+                    () if cap < whole => "budget/cap",
+                    () if limit < there => "budget/pins_limit",
+                    () => "budget/size",
+                };
+                out.insert(unit, (now.max(0), held.to_owned()));
+            }
+        }
         out
     }
 

@@ -76,6 +76,16 @@ impl Oracle<'_> {
             };
             verdicts.entry(format!("n{at}")).or_insert(format!("out {reason}"));
         }
+        for at in 0..self.s.rules.len() {
+            let unit = Unit::Rule(at);
+            let reason = match () {
+                () if self.rule_expired(at) => "ttl_expired".to_owned(),
+                () if !self.rules_out.contains(&at) => "in_window".to_owned(),
+                () if overflow => held.clone(),
+                () => out.get(&unit).cloned().unwrap_or_default(),
+            };
+            verdicts.entry(format!("r{at}")).or_insert(format!("out {reason}"));
+        }
         for at in (0..self.s.lines.len()).filter(|at| self.leading(*at) && self.empty(*at)) {
             verdicts.insert(format!("m{at}"), "out empty_message".to_owned());
         }
@@ -160,6 +170,7 @@ impl Oracle<'_> {
             Unit::Focus => vec![("focus".into(), false)],
             Unit::State(at) => vec![(format!("st{at}"), false)],
             Unit::Note(at) => vec![(format!("n{at}"), false)],
+            Unit::Rule(at) => vec![(format!("r{at}"), false)],
             Unit::Document(at) => {
                 let rank = self.documents().iter().position(|(document, _)| *document == at).unwrap();
                 vec![(format!("rag {rank}"), false)]
@@ -217,6 +228,7 @@ pub fn planned(oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdi
                     LimitedBy::Window => "window",
                     LimitedBy::Cap => "cap",
                     LimitedBy::PinsLimit => "pins_limit",
+                    LimitedBy::RulesLimit => "rules_limit",
                     LimitedBy::RecallShare => "recall_share",
                     LimitedBy::Prefix => "prefix",
                     LimitedBy::Overflow => "overflow",

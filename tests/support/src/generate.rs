@@ -4,7 +4,8 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Error, ItemId, Message, Model, PinnedItem,
-    PlanRequest, Priority, RagItem, RequestLimits, RetrievedItems, Role, TokenCounter, Tool, ToolCall, Ttl,
+    PlanRequest, Priority, RagItem, RequestLimits, RetrievedItems, Role, StandingRule, TokenCounter, Tool,
+    ToolCall, Ttl,
     config::{Placement, RagFill, Repair, Sections, ToolResults, TtlPolicy},
     plan::Anchor,
 };
@@ -82,6 +83,8 @@ pub struct Session {
     pub focus: Option<usize>,
     pub states: Vec<usize>,
     pub notes: Vec<(usize, Priority, Option<Ttl>)>,
+    /// Standing rules of the application: the bytes of each, and the number of a user message, if it is from one.
+    pub rules: Vec<(usize, Option<usize>)>,
     pub lines: Vec<Line>,
     pub rag: Vec<Document>,
     /// True if the documents come in several ranked lists.
@@ -149,7 +152,24 @@ impl Session {
                 log.set_ttl(id, ttl).unwrap();
             }
         }
+        for at in 0..self.rules.len() {
+            let rule = StandingRule::new(format!("r{at}"), self.rule_text(at));
+            let message = self.rule_message(at).map(|message| format!("m{message}"));
+            log.keep_rule(message.into_iter().fold(rule, StandingRule::from_message)).unwrap();
+        }
         log
+    }
+
+    /// Returns the text of a standing rule. No two are equal.
+    pub fn rule_text(&self, at: usize) -> String {
+        format!("{at}{}", "R".repeat(self.rules[at].0))
+    }
+
+    /// Returns the user message of a standing rule.
+    pub fn rule_message(&self, at: usize) -> Option<usize> {
+        let users: Vec<usize> =
+            (0..self.lines.len()).filter(|at| self.lines[*at].message_role() == Role::User).collect();
+        self.rules[at].1.filter(|_| !users.is_empty()).map(|number| users[number % users.len()])
     }
 
     pub fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
@@ -260,6 +280,10 @@ impl Session {
 }
 
 impl Line {
+    fn message_role(&self) -> Role {
+        if self.answers.is_some() { Role::Tool } else { self.role }
+    }
+
     fn message_with(&self, text: String) -> Message {
         let message = match self.answers {
             Some(id) => Message::tool(id, text),
@@ -409,7 +433,7 @@ fn offload() -> impl Strategy<Value = (u64, u64)> {
 }
 
 pub fn session() -> impl Strategy<Value = Session> {
-    with_texts(plain_session())
+    with_rules(with_texts(plain_session()))
 }
 
 /// Generates sessions without options that read the texts of documents.
@@ -432,6 +456,7 @@ fn plain_session() -> impl Strategy<Value = Session> {
             budget,
             config,
             before,
+            rules: Vec::new(),
         },
     )
 }
@@ -440,7 +465,7 @@ fn plain_session() -> impl Strategy<Value = Session> {
 /// documents about as large as their section's share, and a question with a long reply before it. Items then
 /// fill gaps: a later item is included before an earlier one.
 pub fn crowded() -> impl Strategy<Value = Session> {
-    with_texts(plain_crowded())
+    with_rules(with_texts(plain_crowded()))
 }
 
 fn plain_crowded() -> impl Strategy<Value = Session> {
@@ -473,9 +498,22 @@ fn plain_crowded() -> impl Strategy<Value = Session> {
                 config,
                 declares_recall: false,
                 before: None,
+                rules: Vec::new(),
             }
         },
     )
+}
+
+/// Adds standing rules to one of three sessions: of the application alone, or from messages of the user.
+fn with_rules(sessions: impl Strategy<Value = Session>) -> impl Strategy<Value = Session> {
+    let rule = (0usize..50, prop::option::weighted(0.8, 0usize..14));
+    let limit = prop_oneof![2 => Just(1_000), 1 => 0u64..200];
+    let rules = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(rule, 1..5)];
+    (sessions, rules, limit).prop_map(|(mut session, rules, limit)| {
+        session.rules = rules;
+        session.config.compaction.rules_limit = limit;
+        session
+    })
 }
 
 /// Generates conversations without other demand for free tokens: one message is then decided by the sum of

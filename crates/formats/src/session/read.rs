@@ -30,7 +30,7 @@ pub(crate) fn id(text: &str) -> Option<String> {
 }
 
 /// The keys of a session that are read.
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 23] = [
     "id",
     "model",
     "limits",
@@ -40,6 +40,7 @@ const KEYS: [&str; 22] = [
     "functions",
     "state",
     "pinned",
+    "rules",
     "messages",
     "contents",
     "systemInstruction",
@@ -56,7 +57,7 @@ const KEYS: [&str; 22] = [
 ];
 
 /// Usual names of the same keys in other tools, each with the key of this library.
-const OTHER_NAMES: [(&str, &str); 15] = [
+const OTHER_NAMES: [(&str, &str); 16] = [
     ("documents", "rag"),
     ("docs", "rag"),
     ("context", "rag"),
@@ -70,6 +71,7 @@ const OTHER_NAMES: [(&str, &str); 15] = [
     ("history", "messages"),
     ("pins", "pinned"),
     ("notes", "pinned"),
+    ("standing_rules", "rules"),
     ("context_len", "limits"),
     ("max_completion", "limits"),
 ];
@@ -133,6 +135,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
             reader.logged(message, &provider);
         }
     }
+    reader.add_rules(session.rules.unwrap_or_default())?;
     reader.log.check_ids(std::iter::empty())?;
     let unread = unread_keys(&mut reader, unread)?;
     if let Some(compaction) = compaction {

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{error::Error, scan};
 use context_window::{
-    Conversation, ItemId, Message, Part, PinnedItem, RagItem, RetrievedItems, Role, ToolCall, Usage,
-    WireFormat,
+    Conversation, ItemId, Message, Part, PinnedItem, RagItem, RetrievedItems, Role, StandingRule, ToolCall,
+    Usage, WireFormat,
     config::DocumentHeader,
     conversation::{Event, ProviderSummary, SentText},
     message::PieceKind,
@@ -116,6 +116,20 @@ impl<'a> Reader<'a> {
             if let (Some(ttl), Some(true)) = (note.ttl, note.ttl_asked) {
                 self.log.restore_ttl(id, ttl, true)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Adds the standing rules, which follow the messages that say them.
+    pub(crate) fn add_rules(&mut self, rules: Vec<wire::Rule>) -> Result<(), Error> {
+        for (at, rule) in rules.into_iter().enumerate() {
+            let message = rule.message.map(wire::Id::into_text);
+            let kept = StandingRule::new(rule.id.into_text(), rule.text);
+            let kept = message.into_iter().fold(kept, StandingRule::from_message);
+            let place = self.place;
+            self.log
+                .keep_rule(kept)
+                .map_err(|error| place.fault(&format!("rules[{at}]"), &error.to_string()))?;
         }
         Ok(())
     }

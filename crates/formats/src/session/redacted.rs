@@ -205,6 +205,15 @@ impl<'m> Redactor<'m> {
     fn redact(&self, json: &mut Value) -> Result<(), Error> {
         match json {
             Value::Object(fields) => {
+                // Rules that were found in messages are no longer in them once those are replaced. They are kept
+                // by events of their own.
+                fields.remove("rules");
+                if let Some(Value::Object(rule)) = fields.get_mut("rule_kept")
+                    && let Some(Value::String(text)) = rule.get_mut("text")
+                {
+                    *text = self.text_in(text, wording::standing_rule)?;
+                    return Ok(());
+                }
                 // A summary is sent inside a standard wording, so its tokens are counted inside it.
                 let summary = fields
                     .get("summary")

@@ -43,6 +43,7 @@ pub(crate) struct Session {
     pub(crate) functions: Option<Vec<Function>>,
     pub(crate) state: Option<Vec<Text>>,
     pub(crate) pinned: Option<Vec<Note>>,
+    pub(crate) rules: Option<Vec<Rule>>,
     pub(crate) messages: Option<Vec<Message>>,
     /// The messages of Gemini, and its system text.
     pub(crate) contents: Option<Box<RawValue>>,
@@ -113,6 +114,15 @@ pub(crate) struct Note {
     pub(crate) priority: Option<Priority>,
     pub(crate) ttl: Option<Ttl>,
     pub(crate) ttl_asked: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a standing rule: an object with id and text")]
+pub(crate) struct Rule {
+    pub(crate) id: Id,
+    pub(crate) text: String,
+    /// The id of the user message that says it.
+    pub(crate) message: Option<Id>,
 }
 
 /// Tool definitions: a list, or a string that contains one as JSON, as in `ShareGPT` files.

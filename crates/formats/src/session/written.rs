@@ -3,14 +3,15 @@
 use super::{redacted::Redactor, wire::Own};
 use crate::error::Error;
 use context_window::{
-    Config, ContextWindowManager, ItemId, PlanRequest, RagItem, RequestLimits, Tool, Ttl, plan::Anchor,
-    provider::wording, render::definition_as_written,
+    Config, ContextWindowManager, Conversation, ItemId, PlanRequest, RagItem, RequestLimits, Tool, Ttl,
+    config::RulePolicy, plan::Anchor, provider::wording, render::definition_as_written,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{
     Map, Value, json,
     value::{RawValue, to_raw_value},
 };
+use std::borrow::Cow;
 
 /// The version of the data under the key `context_window`.
 const VERSION: u32 = 1;
@@ -40,7 +41,7 @@ struct Written<'a> {
     #[serde(skip_serializing_if = "Documents::is_empty")]
     rag: Documents,
     #[serde(skip_serializing_if = "Option::is_none")]
-    previous: Option<&'a Anchor>,
+    previous: Option<Anchor>,
     context_window: Own,
 }
 
@@ -137,7 +138,11 @@ pub fn session_json(
         Some(_) => Documents::Lists(request.rag.lists().map(lists).collect::<Result<_, Error>>()?),
         None => Documents::Unnamed(documents(&request.rag)?),
     };
-    let events = request.log.events();
+    let (log, previous) = match &redactor {
+        Some(_) => (with_found_rules(manager, request)?, request.previous.clone().map(Anchor::without_rules)),
+        None => (Cow::Borrowed(request.log), request.previous.clone()),
+    };
+    let events = log.events();
     let events = match &redactor {
         Some(redactor) => events.map(|event| redactor.event(event)).collect::<Result<_, _>>()?,
         None => events.collect(),
@@ -154,6 +159,7 @@ pub fn session_json(
     if redactor.is_some() {
         // Meaningless texts must not be compared: short ones may have the same words by chance.
         (config.rag.near_duplicates, config.rag.repeats, config.rag.join_chunks) = (0, 0, false);
+        config.compaction.rules = RulePolicy::Off;
     }
     let written = Written {
         model: manager.model_name(),
@@ -162,7 +168,7 @@ pub fn session_json(
         tools: request.tools.iter().filter_map(tool).collect(),
         state: request.state.iter().map(state).collect::<Result<_, _>>()?,
         rag,
-        previous: request.previous.as_ref(),
+        previous,
         context_window: Own {
             version: VERSION,
             options: options(&config),
@@ -172,6 +178,22 @@ pub fn session_json(
         },
     };
     serde_json::to_string(&written).map_err(|error| Error::input("conversation", error.to_string()))
+}
+
+/// Returns the conversation with the standing rules that were found in its messages as rules of the application.
+/// A message without its text no longer shows them.
+fn with_found_rules<'a>(
+    manager: &ContextWindowManager,
+    request: &PlanRequest<'a>,
+) -> Result<Cow<'a, Conversation>, Error> {
+    if manager.config().compaction.rules != RulePolicy::Keep {
+        return Ok(Cow::Borrowed(request.log));
+    }
+    let mut log = request.log.clone();
+    for rule in manager.build_plan(request)?.rules() {
+        log.keep_rule(rule.clone())?;
+    }
+    Ok(Cow::Owned(log))
 }
 
 impl Own {

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{cut, palette, row::Rows};
 use context_window::{
-    Conversation, ExcludedItem, ExcludedReason, ItemId, PlanRequest, PlannedItem, Priority, Section, Source,
-    ToolCall, Ttl,
+    ContextPlan, Conversation, ExcludedItem, ExcludedReason, ItemId, PlanRequest, PlannedItem, Priority,
+    Section, Source, ToolCall, Ttl,
     analysis::Explanation,
     plan::{Decision, Kind, RowKind, about, kind_of_message},
     text::plain::grouped,
@@ -75,7 +75,7 @@ impl<'a> Items<'a> {
         for one in html.explanations {
             explained.entry((one.document, one.included, one.id.as_str())).or_default().push_back(one);
         }
-        let sources = html.request.map(Sources::new);
+        let sources = html.request.map(|request| Sources::new(request, html.plan));
         let rows = html.plan.included.iter().enumerate();
         let log = html.request.map(|request| request.log);
         let position = |row: &PlannedItem| log.and_then(|log| log.position_of(&row.id));
@@ -343,14 +343,14 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    fn new(request: &'a PlanRequest<'a>) -> Self {
+    fn new(request: &'a PlanRequest<'a>, plan: &'a ContextPlan) -> Self {
         let mut documents = BTreeMap::new();
         for item in &request.rag {
             // Several documents with one id: it is unclear which of them the row means.
             documents.entry(&item.id).and_modify(|text| *text = None).or_insert(Some(&*item.text));
         }
-        let notes =
-            request.log.note_entries().iter().map(|(_, note)| (&note.item.id, &*note.item.text)).collect();
+        let notes = request.log.note_entries().iter().map(|(_, note)| (&note.item.id, &*note.item.text));
+        let notes = notes.chain(plan.rules().iter().map(|rule| (rule.id(), rule.text()))).collect();
         // Scores of several lists cannot be compared; the reason has the ranks.
         let is_fused = request.rag.list_names().nth(1).is_some();
         let documents_with_scores = request.rag.iter().filter(|_| !is_fused);

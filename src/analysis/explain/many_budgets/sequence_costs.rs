@@ -255,7 +255,7 @@ fn joined_instructions(
     let instructions = candidates.index().required_system.iter().chain(notes).filter_map(|id| match id {
         CandidateId::System(at) => Some(&candidates.system(*at).1),
         CandidateId::Focus => candidates.focus().map(|(_, focus)| focus),
-        CandidateId::Note(at) => Some(&candidates.log().note_entries().get(*at).message),
+        CandidateId::Note(at) => Some(&candidates.notes().get(*at).message),
         _ => None,
     });
     let instructions: Vec<&Message> = instructions.collect();
@@ -271,7 +271,7 @@ fn needs_id(candidates: &Candidates<'_>) -> bool {
         id == LEAD || id == CONTINUE || id.starts_with(BRIDGE)
     };
     let messages = (0..log.turns().messages()).map(|position| log.message_id(position));
-    let notes = log.note_entries().iter().map(|(_, note)| &note.item.id);
+    let notes = candidates.notes().iter().map(|(_, note)| &note.item.id);
     let state = request.state.iter().map(|(id, _)| id);
     let system = log.system().iter().filter_map(Message::id);
     messages.into_iter().any(|id| takes(&id)) || notes.chain(state).chain(system).any(takes)

@@ -1,0 +1,147 @@
+//! Standing rules in a compaction (rules R1, R2, R4): those of the archived messages, and those that a model
+//! quotes.
+
+use crate::{
+    config::RulePolicy,
+    conversation::Conversation,
+    cue_words,
+    error::Error,
+    item::{ItemId, ItemKind},
+    message::Role,
+    plan::reason::{ExcludedReason, PolicyRule},
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+    standing_rule::{RuleSource, StandingRule},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The delimiters of the rules in a model's answer.
+const OPEN: &str = "<standing_rules>";
+const CLOSE: &str = "</standing_rules>";
+
+/// The first word of a rule that a later one replaced.
+const REPLACED: &str = "replaced:";
+
+/// The request for the rules, at the end of the instruction.
+pub(super) const INSTRUCTION: &str = "\
+After the summary, list the standing rules of the user: lasting instructions on how to work or answer, not the wishes of \
+one task. Quote each word for word from a message of the user, one a line, between <standing_rules> and \
+</standing_rules>. If a later message replaced a rule, begin its line with \"replaced: \". Without such rules, leave the \
+list out. These rules are kept word for word, so the summary need not repeat them.";
+
+/// The quotes at the end of a model's answer.
+#[derive(Debug, Default)]
+pub(super) struct QuotedRules {
+    rules: Vec<String>,
+    replaced: Vec<String>,
+}
+
+impl QuotedRules {
+    /// Splits a model's answer into the summary and the rules at its end.
+    pub(super) fn split_from(answer: &str) -> (&str, Self) {
+        let Some((summary, rest)) = answer.rsplit_once(OPEN) else { return (answer, Self::default()) };
+        let (list, after) = rest.split_once(CLOSE).unwrap_or((rest, ""));
+        // A summary that mentions the delimiters has text after them.
+        if !after.trim().is_empty() {
+            return (answer, Self::default());
+        }
+        let mut quoted = Self::default();
+        for line in list.lines().map(|line| line.trim().trim_start_matches(['-', '*']).trim()) {
+            let (text, list) = match line.get(..REPLACED.len()) {
+                Some(first) if first.eq_ignore_ascii_case(REPLACED) => {
+                    (line[REPLACED.len()..].trim(), &mut quoted.replaced)
+                }
+                _ => (line, &mut quoted.rules),
+            };
+            let text = text.trim_matches(['"', '“', '”']);
+            list.extend(Some(text.to_owned()).filter(|text| !text.is_empty()));
+        }
+        (summary.trim_end(), quoted)
+    }
+
+    /// Returns the quoted rules that the user says word for word in one of these messages, apart from
+    /// quotations, code and documents. Others are refused.
+    fn verified(&self, log: &Conversation, archived: &BTreeSet<u32>) -> Vec<StandingRule> {
+        let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut verified = Vec::new();
+        for quote in &self.rules {
+            let says = |position: &&u32| {
+                let message = log.message(**position);
+                message.own_texts().any(|text| cue_words::says(text, quote))
+            };
+            let Some(position) = archived.iter().rev().find(says) else {
+                tracing::info!(
+                    target: "context_window::tokens",
+                    bytes = quote.len(),
+                    "standing rule refused: not the user's words"
+                );
+                continue;
+            };
+            let number = numbers.entry(*position).or_default();
+            *number += 1;
+            verified.push(StandingRule::quoted(&log.message_id(*position), *number, quote));
+        }
+        verified
+    }
+
+    /// Returns the ids of the known rules that a model reports as replaced. Those of the application stay.
+    pub(super) fn replaced(&self, known: &[(u32, StandingRule)]) -> Vec<ItemId> {
+        let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let replaced: BTreeSet<String> = self.replaced.iter().map(|text| fold(text)).collect();
+        let known = known.iter().map(|(_, rule)| rule);
+        let known = known.filter(|rule| rule.source != RuleSource::Application);
+        known.filter(|rule| replaced.contains(&rule.folded())).map(|rule| rule.id.clone()).collect()
+    }
+}
+
+/// Returns the standing rules of the messages that a compaction archives. `next` is the conversation after it.
+pub(super) fn of_archived_messages(
+    manager: &ContextWindowManager,
+    request: &PlanRequest<'_>,
+    next: &Conversation,
+    quoted: &QuotedRules,
+) -> Vec<StandingRule> {
+    let policy = manager.config().compaction.rules;
+    if policy == RulePolicy::Off {
+        return Vec::new();
+    }
+    let log = request.log;
+    let leaves = |position: u32| {
+        let is_archived = |log: &Conversation| log.archive_index().archived(position).is_some();
+        is_archived(next) && !is_archived(log)
+    };
+    let archived: BTreeSet<u32> = (0..log.turns().messages())
+        .filter(|position| leaves(*position) && log.message(*position).role() == Role::User)
+        .collect();
+    let found = request.rules_to_remember(policy).to_remember().into_iter();
+    let found = found.filter(|rule| log.position_of_rule(rule).is_some_and(|at| archived.contains(&at)));
+    let mut rules = quoted.verified(log, &archived);
+    let quotes: BTreeSet<String> = rules.iter().map(StandingRule::folded).collect();
+    rules.extend(found.filter(|rule| !quotes.contains(&rule.folded())));
+    rules
+}
+
+/// Returns the pins and the standing rules that a prompt of this request does not hold (rule R4).
+pub(super) fn left_out(
+    manager: &ContextWindowManager,
+    request: &PlanRequest<'_>,
+) -> Result<Vec<ItemId>, Error> {
+    let log = request.log;
+    if log.note_entries().iter().next().is_none()
+        && log.pin_priorities().is_empty()
+        && request.known_rules(manager.config().compaction.rules).is_empty()
+    {
+        return Ok(Vec::new());
+    }
+    let plan = manager.plan(request)?;
+    let waits = |reason: &ExcludedReason| {
+        matches!(reason, ExcludedReason::InWindow { .. } | ExcludedReason::Policy(PolicyRule::Unconfirmed))
+    };
+    let notes = plan
+        .excluded
+        .iter()
+        .filter(|row| matches!(row.kind, ItemKind::Note | ItemKind::Rule) && !waits(&row.reason));
+    let notes = notes.map(|row| row.id.clone());
+    let included: BTreeSet<&ItemId> = plan.included.iter().map(|row| &row.id).collect();
+    let messages = log.pins().map(|(id, _)| id).filter(|id| !included.contains(id));
+    Ok(notes.chain(messages).collect())
+}

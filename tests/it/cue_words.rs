@@ -1,0 +1,5 @@
+//! Standing rules that are found by words of command and prohibition (rule R2).
+
+mod hostile;
+mod injections;
+mod sentences;
