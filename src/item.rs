@@ -141,7 +141,7 @@ pub enum Source {
     System,
     /// A pinned note.
     Pinned,
-    /// A standing rule of the user.
+    /// A lasting rule of the user.
     Rule,
     /// A message of the user or the assistant.
     Conversation,
@@ -189,7 +189,7 @@ pub enum ItemKind {
     State,
     /// A pinned note.
     Note,
-    /// A standing rule whose message is not in the prompt (rule R1).
+    /// A rule of the user whose message is not in the prompt (rule R1).
     Rule,
     /// A message of the conversation.
     Message,

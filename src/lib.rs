@@ -83,7 +83,7 @@
 //! | get a budget hint for retrieval | [`ContextWindowManager::retrieval_budget`] |
 //! | add state, such as the time or open files | [`PlanRequest::with_state`] |
 //! | end a turn (decrement TTL) | [`Conversation::complete_turn`], [`Ttl`] |
-//! | keep a standing rule of the user | [`Conversation::keep_rule`], [`StandingRule`] |
+//! | keep a lasting rule of the user | [`Conversation::keep_rule`], [`StandingRule`] |
 //! | handle an expired TTL | [`Conversation::pin`], [`Conversation::set_ttl`], [`Conversation::unpin`] |
 //! | measure context window usage | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
 //! | show a status line | [`usage::ContextUsage`]; as a widget: `context-window-ratatui` |

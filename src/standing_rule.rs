@@ -2,7 +2,7 @@ use crate::item::ItemId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A standing rule: one lasting instruction of the user, in the user's words (rule R1).
+/// A rule of the user: one lasting instruction of the user, in the user's words (rule R1).
 ///
 /// ```
 /// use context_window::{Conversation, Message, StandingRule};
@@ -24,7 +24,7 @@ pub struct StandingRule {
     pub(crate) source: RuleSource,
 }
 
-/// The source of a standing rule (rule R2).
+/// The source of a rule of the user (rule R2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -89,14 +89,15 @@ impl StandingRule {
         self.source
     }
 
-    /// Creates a rule that cue words show in a message of the user. `number` counts those of the message, from 1.
+    /// Creates a rule that cue words show in a message of the user. `number` counts those of the message,
+    /// from 1.
     pub(crate) fn found(message: &ItemId, number: usize, text: &str) -> Self {
         let id = format!("rule:{message}:{number}").into();
         Self { id, text: text.into(), message: Some(message.clone()), source: RuleSource::CueWords }
     }
 
-    /// Creates a rule that a model quotes from a message of the user. `number` counts those of the message, from
-    /// 1.
+    /// Creates a rule that a model quotes from a message of the user. `number` counts those of the message,
+    /// from 1.
     pub(crate) fn quoted(message: &ItemId, number: usize, text: &str) -> Self {
         let id = format!("rule:{message}:quote{number}").into();
         Self { id, text: text.into(), message: Some(message.clone()), source: RuleSource::Summary }

@@ -34,7 +34,7 @@ If the conversation begins with an earlier summary, carry over what still holds.
 text in the language of the conversation.";
 
 /// Returns the instruction text for the option's value, with the maximum length of the summary, and with the
-/// request for standing rules if the policy keeps them. A value other than `task` and `chat` is the
+/// request for rules of the user if the policy keeps them. A value other than `task` and `chat` is the
 /// instruction itself.
 pub(super) fn text(option: &str, max_tokens: u64, rules: RulePolicy) -> String {
     let text = match option {

@@ -434,7 +434,7 @@ impl Compactor<'_> {
     }
 }
 
-/// Records a compaction, and drops the standing rules that its summary reports as replaced.
+/// Records a compaction, and drops the user's rules that its summary reports as replaced.
 fn record_with_rules(log: &mut Conversation, record: &Compaction, replaced: &[ItemId]) {
     log.record(Event::Compacted(Box::new(record.clone())));
     for id in replaced {
@@ -447,7 +447,7 @@ struct Replacement {
     kind: CompactionKind,
     summary: Option<String>,
     by_provider: Option<ProviderSummary>,
-    /// The standing rules that the model quotes beside its summary.
+    /// The user's rules that the model quotes beside its summary.
     quoted: QuotedRules,
 }
 

@@ -1,5 +1,5 @@
-//! Standing rules in a compaction (rules R1, R2, R4): those of the archived messages, and those that a model
-//! quotes.
+//! Rules of the user in a compaction (rules R1, R2, R4): those of the archived messages, and those that a
+//! model quotes.
 
 use crate::{
     config::RulePolicy,
@@ -93,7 +93,7 @@ impl QuotedRules {
     }
 }
 
-/// Returns the standing rules of the messages that a compaction archives. `next` is the conversation after it.
+/// Returns the user's rules of the messages that a compaction archives. `next` is the conversation after it.
 pub(super) fn of_archived_messages(
     manager: &ContextWindowManager,
     request: &PlanRequest<'_>,
@@ -120,7 +120,7 @@ pub(super) fn of_archived_messages(
     rules
 }
 
-/// Returns the pins and the standing rules that a prompt of this request does not hold (rule R4).
+/// Returns the pins and the user's rules that a prompt of this request does not hold (rule R4).
 pub(super) fn left_out(
     manager: &ContextWindowManager,
     request: &PlanRequest<'_>,

@@ -43,10 +43,10 @@ pub struct CompactionOptions {
     /// option `compaction.digest.max_tokens` (rule C6).
     #[serde(rename = "digest", with = "super::single::digest")]
     pub digest_max_tokens: u64,
-    /// The standing rules that are kept beside summaries and cut windows (default: off; rule R2). Rules of the
+    /// The user's rules that are kept beside summaries and cut windows (default: off; rule R2). Rules of the
     /// application are always kept.
     pub rules: RulePolicy,
-    /// Maximum tokens of the standing rules of a prompt (default: 1,000; rule R3).
+    /// Maximum tokens of the user's rules of a prompt (default: 1,000; rule R3).
     pub rules_limit: u64,
     /// Overrides of triggers, strategy and retention by model name.
     pub models: BTreeMap<String, CompactionOverrides>,
@@ -110,7 +110,7 @@ impl CompactionStrategy {
     }
 }
 
-/// The policy for standing rules in messages of the user (rule R2).
+/// The policy for rules of the user in messages of the user (rule R2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

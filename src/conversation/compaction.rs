@@ -47,10 +47,10 @@ pub struct Compaction {
     /// text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<(ItemId, String)>,
-    /// The standing rules that were found in the archived messages (rule R2).
+    /// The user's rules that were found in the archived messages (rule R2).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<StandingRule>,
-    /// The pins and standing rules that the prompt after the compaction does not hold (rule R4).
+    /// The pins and rules of the user that the prompt after the compaction does not hold (rule R4).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<ItemId>,
     /// True if no trigger fires any more after the compaction (rule C5).

@@ -41,9 +41,9 @@ pub enum Event {
     },
     /// A note or message is no longer pinned.
     Unpinned(ItemId),
-    /// A standing rule is kept, or replaced under the same id.
+    /// A rule of the user is kept, or replaced under the same id.
     RuleKept(StandingRule),
-    /// A standing rule was dropped.
+    /// A rule of the user was dropped.
     RuleDropped(ItemId),
     /// An item's TTL was set.
     TtlSet {

@@ -12,7 +12,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 /// The source log of each part of a mixed log. An item that only one log contains brings its own properties.
 #[derive(Clone, Copy)]
 pub(crate) struct MixedConversation<'a> {
-    /// Messages, system texts and notes.
+    /// Messages, system texts, notes and rules of the user.
     pub(crate) items: &'a Conversation,
     /// The source of pins on messages.
     pub(crate) pins: &'a Conversation,
@@ -46,7 +46,12 @@ impl<'a> MixedConversation<'a> {
         let of_the_view =
             |event: &&(u32, Event)| matches!(event.1, Event::Compacted(_) | Event::Rewound { .. });
         let mut archived = self.archived.events.iter().filter(of_the_view).peekable();
+        let of_a_rule = |event: &&(u32, Event)| matches!(event.1, Event::RuleKept(_) | Event::RuleDropped(_));
+        let mut rules = self.items.events.iter().filter(of_a_rule).peekable();
         for (message, at) in self.items.messages.iter().zip(0..) {
+            while let Some((_, event)) = rules.next_if(|(before, _)| *before <= at) {
+                log.record(event.clone());
+            }
             // Archiving events keep their place: their ids resolve only to messages already in the log.
             while let Some((_, event)) = archived.next_if(|(before, _)| *before <= at) {
                 log.record(event.clone());
@@ -56,7 +61,7 @@ impl<'a> MixedConversation<'a> {
             }
             log.push(message.clone());
         }
-        archived.for_each(|(_, event)| log.record(event.clone()));
+        rules.chain(archived).for_each(|(_, event)| log.record(event.clone()));
         notes.for_each(|note| log.pin(note.item.clone()));
         for note in log.notes.iter_mut() {
             if let Some(other) = self.priorities.notes.find(&note.item.id) {
@@ -123,8 +128,8 @@ impl Conversation {
         }
     }
 
-    /// Returns true if both logs hold the same messages, system texts and notes. Pins and lifetimes may
-    /// differ.
+    /// Returns true if both logs hold the same messages, system texts, notes and rules. Pins and lifetimes
+    /// may differ.
     pub(crate) fn has_the_items_of(&self, other: &Self) -> bool {
         let ids = |log: &Self| -> Vec<ItemId> { (0..log.len()).map(|at| log.message_id(at)).collect() };
         let notes = |log: &Self| -> Vec<(u32, ItemId, Message)> {
@@ -135,6 +140,7 @@ impl Conversation {
             && ids(self) == ids(other)
             && self.system == other.system
             && notes(self) == notes(other)
+            && self.rules == other.rules
     }
 
     /// Returns the lifetimes of all notes and messages that have a TTL.

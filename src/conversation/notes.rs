@@ -17,11 +17,11 @@ pub struct Note {
     pub item: PinnedItem,
     /// The message that is sent for the note.
     pub(crate) message: Message,
-    /// The facts about a standing rule, which is selected and counted like a note.
+    /// The facts about a rule of the user, which is selected and counted like a note.
     pub(crate) rule: Option<RuleNote>,
 }
 
-/// The facts about a standing rule (rules R1 to R3).
+/// The facts about a rule of the user (rules R1 to R3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleNote {
     /// The message that says it, with its position if it is in the conversation.

@@ -1,4 +1,4 @@
-//! Standing rules of a conversation (rules R1 to R4).
+//! Rules of the user in a conversation (rules R1 to R4).
 
 use super::{ArchivedBy, Conversation, Event};
 use crate::{
@@ -13,11 +13,11 @@ use crate::{
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most standing rules that a request knows. Of more, the newest count.
+/// The most rules of the user that a request knows. Of more, the newest count.
 const MOST: usize = 256;
 
 /// The rules that a conversation keeps, and those that it has dropped.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct KeptRules {
     /// Each with its place in the log.
     kept: IndexMap<ItemId, (Place, StandingRule)>,
@@ -46,13 +46,13 @@ impl KeptRules {
 }
 
 impl Conversation {
-    /// Keeps a standing rule (rule R1). A rule with the same id is replaced, also one that was found in a
+    /// Keeps a rule of the user (rule R1). A rule with the same id is replaced, also one that was found in a
     /// message: this is the way to confirm or edit it ([`ContextPlan::rules`](crate::ContextPlan::rules)).
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` if no message has the id of [`StandingRule::from_message`]. `ErrorKind::Input` if
-    /// that message is not the user's, or if the text is blank.
+    /// `ErrorKind::NotFound` if no message has the id of [`StandingRule::from_message`]. `ErrorKind::Input`
+    /// if that message is not the user's, or if the text is blank.
     pub fn keep_rule(&mut self, rule: StandingRule) -> Result<(), Error> {
         let name = || format!("rule `{}`", short(rule.id.as_str()));
         if rule.text.trim().is_empty() {
@@ -69,7 +69,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// Drops a standing rule, also one that was found in a message. Returns true if the conversation has it.
+    /// Drops a rule of the user, also one that was found in a message. Returns true if the conversation has
+    /// it.
     pub fn drop_rule(&mut self, id: impl Into<ItemId>) -> bool {
         let id = id.into();
         let is_known = self.rule(&id).is_some();
@@ -79,7 +80,7 @@ impl Conversation {
         is_known
     }
 
-    /// Returns the standing rule with this id, also one that words of command show in a message since the last
+    /// Returns the user's rule with this id, also one that words of command show in a message since the last
     /// prompt. Returns `None` if there is none.
     #[must_use]
     pub fn rule(&self, id: &ItemId) -> Option<StandingRule> {
@@ -88,14 +89,14 @@ impl Conversation {
         known.find(|rule| rule.id == *id)
     }
 
-    /// Returns the standing rules of the conversation in log order: those that the application keeps, and those
+    /// Returns the user's rules of the conversation in log order: those that the application keeps, and those
     /// that were found in messages up to the last prompt or compaction.
     pub fn rules(&self) -> impl Iterator<Item = StandingRule> {
         self.known_rules(self.anchor(), &[]).into_iter().map(|(_, rule)| rule)
     }
 
-    /// Finds the standing rules in the messages of the user that the last prompt did not search (rule R2). Rules
-    /// of archived messages are in the records of their compactions.
+    /// Finds the user's rules in the messages of the user that the last prompt did not search (rule R2).
+    /// Rules of archived messages are in the records of their compactions.
     pub(crate) fn find_rules(&self, anchor: Option<&Anchor>) -> FoundRules {
         let through = anchor.and_then(|anchor| anchor.rules_through.as_ref());
         let searched = through.and_then(|id| self.position_of(id)).map_or(0, |position| position + 1);
@@ -114,7 +115,7 @@ impl Conversation {
         FoundRules { rules, through: self.len().checked_sub(1).map(|last| self.message_id(last)) }
     }
 
-    /// Returns the standing rules with their places, in the order of the places. `anchor` is that of the last
+    /// Returns the user's rules with their places, in the order of the places. `anchor` is that of the last
     /// prompt, `found` are rules that were found since.
     ///
     /// Of equal texts, the newest counts, or the one that the application keeps.
@@ -151,8 +152,9 @@ impl Conversation {
         counted.map(|((before, _), rule)| (*before, (*rule).clone())).collect()
     }
 
-    /// Returns the position of the message that says a rule. Returns `None` if it is not in this conversation: a
-    /// caller without stored state may send a shorter history, in which the id is that of another message.
+    /// Returns the position of the message that says a rule. Returns `None` if it is not in this
+    /// conversation: a caller without stored state may send a shorter history, in which the id is that of
+    /// another message.
     pub(crate) fn position_of_rule(&self, rule: &StandingRule) -> Option<u32> {
         let position = self.position_of(rule.message.as_ref()?)?;
         let message = self.message(position);

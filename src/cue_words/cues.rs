@@ -162,7 +162,7 @@ impl Matches {
     }
 
     /// Returns the cues of a kind, in their order.
-    pub(super) fn of(&self, kind: Kind) -> impl Iterator<Item = &Match> {
+    pub(super) fn each_of_kind(&self, kind: Kind) -> impl Iterator<Item = &Match> {
         self.found.iter().filter(move |cue| cue.kind == kind)
     }
 }

@@ -1,4 +1,4 @@
-//! Grades of sentences: how much the words of one say that it is a standing rule.
+//! Grades of sentences: how much the words of one say that it is a rule of the user.
 
 use super::{
     cues::{Cues, Kind, Match, Matches},
@@ -75,7 +75,7 @@ impl Clauses<'_> {
 
     /// Checks if a phrase makes the sentence a rule, unless the first person goes on: "from now on I will".
     fn is_anywhere(&self) -> bool {
-        self.cues.of(Kind::Anywhere).any(|cue| {
+        self.cues.each_of_kind(Kind::Anywhere).any(|cue| {
             let end = self.cues.end(cue.start, Kind::Anywhere).unwrap_or(cue.end);
             let next = self.skip_comma(end);
             !self.is_first_person(next) && !self.is_report(&Match { end: next, ..*cue })
@@ -124,7 +124,7 @@ impl Clauses<'_> {
     /// Returns the grade of a sentence after a label. One such as "Important:" raises it.
     fn grade_labelled(&self, colon: usize) -> Grade {
         let first = self.grade(colon + 1, true);
-        let is_important = self.cues.of(Kind::Labels).any(|cue| cue.start < colon);
+        let is_important = self.cues.each_of_kind(Kind::Labels).any(|cue| cue.start < colon);
         match first {
             Grade::Imperative | Grade::Weak if is_important => Grade::Labelled,
             Grade::Plain if is_important && self.cues.has_after(colon, Kind::Modals) => Grade::Labelled,

@@ -1,7 +1,8 @@
-//! Standing rules in messages of users: sentences that set how to work from then on (rule R2).
+//! Rules of the user in messages of users: sentences that set how to work from then on (rule R2).
 //!
-//! Rules are found by the cue words of `config/standing_rules.toml` and by the lists and headings in which sentences
-//! stand, without a model. Text that a person did not write (code, quotes, documents, outputs) has none.
+//! Rules are found by the cue words of `config/standing_rules.toml` and by the lists and headings in which
+//! sentences stand, without a model. Text that a person did not write (code, quotes, documents, outputs) has
+//! none.
 
 mod words;
 mod cues;
@@ -29,7 +30,7 @@ struct Sentence {
     is_first: bool,
 }
 
-/// Finds the standing rules in a message of a user, in ascending order: the bytes of each sentence.
+/// Finds the user's rules in a message of a user, in ascending order: the bytes of each sentence.
 #[must_use]
 pub fn find_rules(text: &str) -> Vec<Range<usize>> {
     let hidden = tags::hidden(text);
@@ -79,8 +80,8 @@ fn least_grade(block: &Block, sentence: &Sentence, in_strong_list: bool, has_str
     }
 }
 
-/// Checks if a user's message says a text word for word, apart from quotations, code and documents. A line break
-/// counts as a space.
+/// Checks if a user's message says a text word for word, apart from quotations, code and documents. A line
+/// break counts as a space.
 pub(crate) fn says(text: &str, quote: &str) -> bool {
     let quote = quote.split_whitespace().collect::<Vec<_>>().join(" ");
     let hidden = tags::hidden(text);

@@ -47,7 +47,7 @@ pub(super) fn announced(text: &str, heading: Range<usize>, is_line: bool) -> Sec
         () if cues.has_after(0, Kind::EachHeadings) => Section::Each,
         () if has(Kind::RuleHeadings) => Section::Rules,
         () if is_line && cues.is_at(0, Kind::Conditions) => Section::Case,
-        () if cues.of(Kind::PastedHeadings).any(|cue| is_last(cue.end)) => Section::Pasted,
+        () if cues.each_of_kind(Kind::PastedHeadings).any(|cue| is_last(cue.end)) => Section::Pasted,
         () if has(Kind::StepHeadings) => Section::Steps,
         () => Section::Plain,
     }

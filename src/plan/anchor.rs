@@ -71,7 +71,7 @@ pub struct Anchor {
     /// The forms of tool results, in the order of the conversation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) result_forms: Vec<ResultForm>,
-    /// The standing rules that were found in the messages (rule R2).
+    /// The user's rules that were found in the messages (rule R2).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) rules: Vec<StandingRule>,
     /// The last message in which they were looked for.
@@ -337,15 +337,15 @@ impl Target {
     }
 }
 
-/// Documents, state and standing rules that are sent again, because their earlier texts are no longer in the
-/// prompt.
+/// Documents, state and rules of the user that are sent again, because their earlier texts are no longer in
+/// the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SentAgain {
     /// Ids of documents.
     pub(crate) documents: BTreeSet<ItemId>,
     /// Ids of state entries.
     pub(crate) state: BTreeSet<ItemId>,
-    /// Ids of standing rules whose messages have left the prompt (rule R1).
+    /// Ids of rules of the user whose messages have left the prompt (rule R1).
     pub(crate) rules: BTreeSet<ItemId>,
 }
 
@@ -420,7 +420,7 @@ impl Anchor {
         self.prompt = items.map(|items| items.0);
     }
 
-    /// Removes the standing rules that were found in messages.
+    /// Removes the user's rules that were found in messages.
     #[doc(hidden)]
     #[must_use]
     pub fn without_rules(mut self) -> Self {

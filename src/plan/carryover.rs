@@ -19,7 +19,7 @@ pub(crate) struct Carryover {
     pub(crate) row_messages: Vec<usize>,
     /// The forms of tool results (rule S7).
     pub(crate) result_forms: Vec<ResultForm>,
-    /// The standing rules that were found in the messages, and the last message in which they were looked for
+    /// The user's rules that were found in the messages, and the last message in which they were looked for
     /// (rule R2).
     pub(crate) found_rules: FoundRules,
     /// The last message whose documents and state are no longer sent (retained texts, rule S10).

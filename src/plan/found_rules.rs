@@ -1,11 +1,11 @@
-//! The standing rules of a prompt.
+//! The user's rules of a prompt.
 
 use crate::{
     item::ItemId,
     standing_rule::{RuleSource, StandingRule},
 };
 
-/// The standing rules that a prompt knows, and the last message that was searched for them (rule R2).
+/// The user's rules that a prompt knows, and the last message that was searched for them (rule R2).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FoundRules {
     pub(crate) rules: Vec<StandingRule>,

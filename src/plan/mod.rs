@@ -567,14 +567,14 @@ impl ContextPlan {
         self.excluded.iter().any(dropped)
     }
 
-    /// Returns the standing rules that this prompt knows, in log order, sent or not (rules R1, R2).
+    /// Returns the user's rules that this prompt knows, in log order, sent or not (rules R1, R2).
     #[must_use]
     pub fn rules(&self) -> &[StandingRule] {
         &self.carryover.found_rules.rules
     }
 
-    /// Returns the events of a plan for a user interface (rules T2, R2, C10): one for each item whose TTL is used
-    /// up, so that the user can pin it again or drop it, and one for each standing rule to confirm.
+    /// Returns the events of a plan for a user interface (rules T2, R2, C10): one for each item whose TTL is
+    /// used up, so that the user can pin it again or drop it, and one for each rule of the user to confirm.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
         let asks = self
             .notices

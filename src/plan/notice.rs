@@ -85,9 +85,9 @@ codes! {
     ReportIgnored "report_ignored" "N6";
     /// A pin that does not fit.
     PinDropped "pin_dropped" "S2";
-    /// A standing rule that does not fit.
+    /// A rule of the user that does not fit.
     RuleDropped "rule_dropped" "R3";
-    /// A standing rule that is sent once the user confirms it.
+    /// A rule of the user that is sent once the user confirms it.
     RuleQuestion "rule_question" "R2";
     /// Unanswered messages of the user that are left out.
     UnansweredLeftOut "unanswered_left_out" "S13";

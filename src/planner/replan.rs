@@ -2,8 +2,8 @@
 //!
 //! - Input: the faults that a round finds in its prompt.
 //! - Output: the changes that the next round makes.
-//! - Rules: K1 to K4, S10 and R1 (lost texts), S5 (documents given up), N3 and H5 (tokens withheld), S7 (results
-//!   shortened).
+//! - Rules: K1 to K4, S10 and R1 (lost texts), S5 (documents given up), N3 and H5 (tokens withheld), S7
+//!   (results shortened).
 
 use crate::{
     config::ReasoningPolicy,
@@ -65,9 +65,9 @@ impl Replan {
 
     /// Adjusts the next round to the faults of a prompt: sends lost texts again, or withholds reasoning.
     ///
-    /// `missing` are retained texts that the request repeats, and rules, that are no longer in the prompt (rules
-    /// S10, R1).
-    /// `lost` is reasoning that the provider would refuse, by position of its message (rules K1 to K3).
+    /// `missing` are retained texts that the request repeats, and rules, that are no longer in the prompt
+    /// (rules S10, R1). `lost` is reasoning that the provider would refuse, by position of its message (rules
+    /// K1 to K3).
     ///
     /// Returns `None` if there is a next round. Otherwise returns the lost reasoning that is sent anyway,
     /// because the provider drops it.
@@ -98,6 +98,12 @@ impl Replan {
     fn send_again(&mut self, missing: SentAgain) -> bool {
         let is_new = self.sent_again.insert(missing);
         self.reset_later_if(is_new)
+    }
+
+    /// Sends rules of the user whose messages have left the prompt. Returns true if any of them is new on the
+    /// list.
+    pub(crate) fn send_rules(&mut self, rules: BTreeSet<ItemId>) -> bool {
+        self.send_again(SentAgain { rules, ..SentAgain::default() })
     }
 
     /// Lets the documents of the last prompt compete with all others.

@@ -58,7 +58,7 @@ pub struct PlanRequest<'a> {
     pub(crate) lists_excluded: bool,
     pub(crate) conversation_id: Option<String>,
     pub(crate) prompt_id: Option<String>,
-    /// The standing rules that were found in the messages since the last prompt, once they are asked for.
+    /// The user's rules that were found in the messages since the last prompt, once they are asked for.
     pub(crate) found_rules: OnceLock<FoundRules>,
     /// True if unset settings are taken from the last prompt.
     pub(crate) is_like_last: bool,

@@ -17,13 +17,20 @@ use crate::{
     tokens::TokenCount,
 };
 
+/// The tokens of documents in a prompt whose documents could take any number of them.
+struct CrowdedPrompt {
+    is_minimal: bool,
+    share: u64,
+    most: u64,
+}
+
 impl ContextWindowManager {
     /// Returns the tokens that documents could take in the prompt of this request. Documents that the request
     /// already has are ignored.
     ///
     /// Counts no more than [`ContextWindowManager::build_plan`] for the same request. Limits on documents,
-    /// such as `rag.max_items`, are not applied. All numbers are 0 if the minimum overflows the budget (rule
-    /// S6).
+    /// such as `rag.max_items`, are not applied. A document that displaces a message whose rule then enters
+    /// (rule R1) may find less room. All numbers are 0 if the minimum overflows the budget (rule S6).
     ///
     /// # Errors
     ///
@@ -34,24 +41,30 @@ impl ContextWindowManager {
         let request = PlanRequest { rag: RetrievedItems::default(), ..request.clone() };
         let context = self.context(&request)?;
         // The documents of the last prompt are set aside too: the budget is for retrieving them again.
-        let replan = self.final_adjustments(&request)?;
-        let sticky = self.sticky(&request, &context);
-        let candidates =
-            self.candidates(&request, Sticky { rag: StickyDocuments::default(), ..sticky }, &replan)?;
+        let mut replan = self.final_adjustments(&request)?;
+        let sticky = Sticky { rag: StickyDocuments::default(), ..self.sticky(&request, &context) };
+        let candidates = self.candidates(&request, sticky, &replan)?;
         // Solve twice: the budget of documents that could use all of it, and the tokens that a prompt without
         // documents leaves free.
-        let solver = self.solver(&candidates);
-        let crowded = solver.solve_expecting_documents(&context, context.prompt_budget)?;
-        let without = solver.solve(&context, context.prompt_budget, 0)?;
-        if crowded.is_minimal() {
+        let without = self.solver(&candidates).solve(&context, context.prompt_budget, 0)?;
+        let crowded = loop {
+            let candidates = self.candidates(&request, sticky, &replan)?;
+            let crowded =
+                self.solver(&candidates).solve_expecting_documents(&context, context.prompt_budget)?;
+            // Documents may take the place of a message, whose rules of the user then take some of theirs.
+            if !replan.send_rules(candidates.unselected_rules(|id| crowded.chosen.has(id))) {
+                break CrowdedPrompt {
+                    is_minimal: crowded.is_minimal(),
+                    share: crowded.document_share(),
+                    most: crowded.chosen.offered_to_documents,
+                };
+            }
+        };
+        if crowded.is_minimal {
             return Ok(RetrievalBudget::default());
         }
-        let most = crowded.chosen.offered_to_documents;
-        Ok(RetrievalBudget {
-            share: crowded.document_share(),
-            most,
-            free: without.left_for_documents().min(most),
-        })
+        let CrowdedPrompt { share, most, .. } = crowded;
+        Ok(RetrievalBudget { share, most, free: without.left_for_documents().min(most) })
     }
 
     /// Returns a document as it is sent, with the delimiter lines around it.

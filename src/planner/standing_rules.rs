@@ -1,11 +1,11 @@
-//! Standing rules as candidates.
+//! Rules of the user as candidates.
 //!
 //! - Input: the rules that a conversation keeps, the last prompt, and the messages of the user since.
 //! - Output: the notes of the conversation, followed by the rules.
 //! - Rules: R1 (place), R2 (sources), R3 (limit).
 //!
-//! A rule is selected and counted like a note. It differs in its role, in its place after all notes, and in its
-//! condition: it is sent only if its message is not.
+//! A rule is selected and counted like a note. It differs in its role, in its place after all notes, and in
+//! its condition: it is sent only if its message is not.
 
 use crate::{
     config::RulePolicy,
@@ -19,7 +19,7 @@ use crate::{
 };
 use std::borrow::Cow;
 
-/// Returns the notes of the conversation, followed by its standing rules.
+/// Returns the notes of the conversation, followed by its rules of the user.
 pub(super) fn notes_and_rules<'a>(request: &'a PlanRequest<'a>, policy: RulePolicy) -> Cow<'a, Notes> {
     let log = request.log;
     let rules = request.known_rules(policy);
@@ -38,7 +38,7 @@ pub(super) fn notes_and_rules<'a>(request: &'a PlanRequest<'a>, policy: RulePoli
 }
 
 impl PlanRequest<'_> {
-    /// Returns the standing rules that a request knows under a policy, in the order of their messages.
+    /// Returns the user's rules that a request knows under a policy, in the order of their messages.
     pub(crate) fn known_rules(&self, policy: RulePolicy) -> Vec<(u32, StandingRule)> {
         if policy != RulePolicy::Off {
             return self.log.known_rules(self.last_anchor(), &self.found_rules().rules);
@@ -48,12 +48,12 @@ impl PlanRequest<'_> {
         rules
     }
 
-    /// Returns the standing rules that are found in messages since the last prompt.
+    /// Returns the user's rules that are found in messages since the last prompt.
     fn found_rules(&self) -> &FoundRules {
         self.found_rules.get_or_init(|| self.log.find_rules(self.last_anchor()))
     }
 
-    /// Returns the standing rules of a prompt, and the last message that was searched for them.
+    /// Returns the user's rules of a prompt, and the last message that was searched for them.
     pub(crate) fn rules_to_remember(&self, policy: RulePolicy) -> FoundRules {
         let rules = self.known_rules(policy).into_iter().map(|(_, rule)| rule).collect();
         let through = if policy == RulePolicy::Off { None } else { self.found_rules().through.clone() };
@@ -61,9 +61,9 @@ impl PlanRequest<'_> {
     }
 }
 
-/// Checks if the message of a rule is certain to be left out of the prompt: a compaction archived it, or it is
-/// before the window that continues. `start` is the first turn of that window. No message is certain to be left
-/// out if any is pinned.
+/// Checks if the message of a rule is certain to be left out of the prompt: a compaction archived it, or it
+/// is before the window that continues. `start` is the first turn of that window. No message is certain to be
+/// left out if any is pinned.
 pub(super) fn is_out(log: &Conversation, rule: &RuleNote, start: Option<TurnIndex>) -> bool {
     let Some(position) = rule.message.as_ref().and_then(|(_, position)| *position) else { return true };
     if !log.pin_priorities().is_empty() {

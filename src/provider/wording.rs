@@ -147,7 +147,7 @@ pub(crate) fn transcript(body: &str) -> String {
     text
 }
 
-/// Returns the text that is sent for a standing rule of the user (rule R1).
+/// Returns the text that is sent for a lasting rule of the user (rule R1).
 #[must_use]
 pub fn standing_rule(text: &str) -> String {
     format!("Standing rule: {text}")

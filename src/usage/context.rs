@@ -127,7 +127,7 @@ pub enum ContextEvent {
         /// The current level.
         to: Level,
     },
-    /// A standing rule was found whose message left the prompt (`compaction.rules = "ask"`, rule R2). Call
+    /// A rule of the user was found whose message left the prompt (`compaction.rules = "ask"`, rule R2). Call
     /// [`crate::Conversation::keep_rule`] or [`crate::Conversation::drop_rule`].
     RuleAsk {
         /// The id of the rule.

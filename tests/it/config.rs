@@ -335,7 +335,7 @@ fn every_key_changes_something() {
     ]);
     // `tokens.cache_bytes` changes speed only, as `counts_in_plans` checks. `rag.leave` takes effect over
     // many prompts, as `sent_with` checks. `selection` checks the keys about texts that contain each
-    // other, `offloaded` those of offloading.
+    // other, `offloaded` those of offloading, `standing_rules` those of rules.
     let elsewhere = [
         "tokens.cache_bytes",
         "rag.leave",
@@ -345,6 +345,8 @@ fn every_key_changes_something() {
         "rag.recall_share",
         "conversation.offload_above",
         "conversation.offload_keep",
+        "compaction.rules",
+        "compaction.rules_limit",
     ];
     for key in LoadedConfig::keys().filter(|key| !elsewhere.contains(key)) {
         let value = values.remove(key).unwrap_or_else(|| panic!("no test value for {key}"));

@@ -71,7 +71,7 @@ struct Oracle<'a> {
     counts_recalled: bool,
     /// The most tokens of recalled messages.
     most_recalled: i64,
-    /// The standing rules whose messages are not in the prompt (rule R1).
+    /// The user's rules whose messages are not in the prompt (rule R1).
     rules_out: BTreeSet<usize>,
 }
 
@@ -195,8 +195,8 @@ impl<'a> Oracle<'a> {
             .any(|(at, out)| out.is_none() && self.competes(*at) && self.items[*at].recalls.is_some())
     }
 
-    /// Returns the decision once no rule's message is missing from the prompt that was planned without the rule
-    /// (rule R1).
+    /// Returns the decision once no rule's message is missing from the prompt that was planned without the
+    /// rule (rule R1).
     fn decide(mut self) -> Decided {
         self.rules_out = self.rules_surely_out();
         loop {
@@ -375,8 +375,9 @@ impl<'a> Oracle<'a> {
         let start = self.start();
         let mut out: BTreeMap<Unit, String> = passed;
         for (unit, last) in fallen {
-            let first = &fallen_at_first[&unit];
-            out.insert(unit, if first.0 >= last.0 { first.1.clone() } else { last.1 });
+            // A rule that waited for a pin had no first offer.
+            let first = fallen_at_first.get(&unit).filter(|first| first.0 >= last.0);
+            out.insert(unit, first.map_or(last.1, |first| first.1.clone()));
         }
         let (no_set, cleared) = (self.no_set, self.cleared);
         let (verdicts, arranged) = (self.verdicts(&out, behind), self.arranged());

@@ -1,4 +1,4 @@
-//! Labels of standing rules: sentences with which a user sets how to work from then on. They were set by
+//! Labels of rules of the user: sentences with which a user sets how to work from then on. They were set by
 //! reading 200 messages of users; the texts are those of the real sessions.
 
 use crate::support::data;

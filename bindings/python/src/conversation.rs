@@ -220,7 +220,7 @@ impl Conversation {
         self.change(py, move |log| Ok(log.unpin(id)))
     }
 
-    /// Keeps a standing rule of the user, or confirms or edits one that was found (`Plan.rules`).
+    /// Keeps a lasting rule of the user, or confirms or edits one that was found (`Plan.rules`).
     ///
     /// With `message`, the id of the user message that says it, it is sent only with prompts that leave this
     /// message out. Without it, every prompt has it.
@@ -231,12 +231,13 @@ impl Conversation {
         self.change(py, move |log| log.keep_rule(rule))
     }
 
-    /// Drops a standing rule, also one that was found in a message. Returns True if the conversation has it.
+    /// Drops a rule of the user, also one that was found in a message. Returns True if the conversation has
+    /// it.
     fn drop_rule(&self, py: Python<'_>, id: String) -> PyResult<bool> {
         self.change(py, move |log| Ok(log.drop_rule(id)))
     }
 
-    /// Returns the standing rules: dicts with `id`, `text`, `source`, and `message` if a message says it.
+    /// Returns the user's rules: dicts with `id`, `text`, `source`, and `message` if a message says it.
     fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rules = self.read(py, |log| Ok(log.rules().collect::<Vec<_>>()))?;
         json::python(py, &rules)

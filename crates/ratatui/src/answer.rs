@@ -34,12 +34,12 @@ pub enum NoticeAction {
         /// The id of the message or note.
         id: ItemId,
     },
-    /// The confirmation of a standing rule (`Conversation::keep_rule`).
+    /// The confirmation of a rule of the user (`Conversation::keep_rule`).
     KeepRule {
         /// The rule.
         rule: StandingRule,
     },
-    /// The removal of a standing rule (`Conversation::drop_rule`).
+    /// The removal of a rule of the user (`Conversation::drop_rule`).
     DropRule {
         /// The id of the rule.
         id: ItemId,
@@ -53,8 +53,8 @@ impl NoticeAction {
     /// - For an expired item ([`NoticeCode::TtlQuestion`]): re-pin, keep, and drop.
     /// - For a pin that does not fit ([`NoticeCode::PinDropped`]): re-pin with high priority, re-pin as
     ///   required, and drop. The notice's text contains the tokens that the pin needs.
-    /// - For a standing rule to confirm ([`NoticeCode::RuleQuestion`]): keep, and drop. For one that does not
-    ///   fit ([`NoticeCode::RuleDropped`]): drop.
+    /// - For a rule of the user to confirm ([`NoticeCode::RuleQuestion`]): keep, and drop. For one that does
+    ///   not fit ([`NoticeCode::RuleDropped`]): drop.
     ///
     /// `turns` is the number of turns of the "keep" action; 0 counts as 1.
     #[must_use]

@@ -206,8 +206,8 @@ impl WhatIfState {
         self.undo.len()
     }
 
-    /// Pins or unpins an item, or keeps or drops a standing rule. For a run, its newest message is pinned. A second
-    /// call reverts the first one.
+    /// Pins or unpins an item, or keeps or drops a rule of the user. For a run, its newest message is pinned.
+    /// A second call reverts the first one.
     pub fn toggle_pin(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let id = row.id().clone();
         if row.is_document() {
@@ -243,7 +243,7 @@ impl WhatIfState {
         Attempt { changed: self.set_changes(changes), text }
     }
 
-    /// Drops a standing rule, or keeps one that waits for the user. A second call reverts the first one.
+    /// Drops a rule of the user, or keeps one that waits for the user. A second call reverts the first one.
     fn toggle_rule(&mut self, row: Decision<'_>) -> Attempt {
         let id = row.id().clone();
         let unconfirmed = ExcludedReason::Policy(PolicyRule::Unconfirmed);

@@ -49,7 +49,8 @@ impl WhatIf {
         self
     }
 
-    /// Pins a message with high priority, unpins a message, removes a note, or keeps or drops a standing rule.
+    /// Pins a message with high priority, unpins a message, removes a note, or keeps or drops a rule of the
+    /// user.
     #[must_use]
     pub fn with_pin(mut self, id: impl Into<ItemId>, pinned: bool) -> Self {
         self.pins.insert(id.into(), pinned);

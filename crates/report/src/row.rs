@@ -146,7 +146,7 @@ fn recalled(item: &PlannedItem) -> String {
     }
 }
 
-/// Describes a standing rule by its message.
+/// Describes a rule of the user by its message.
 fn standing_rule(plan: &ContextPlan, item: &PlannedItem) -> String {
     let message = plan.rules().iter().find(|rule| *rule.id() == item.id).and_then(StandingRule::message);
     match message {

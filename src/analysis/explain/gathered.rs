@@ -63,8 +63,8 @@ pub(super) struct Rounds<'r> {
     /// The parts of the last prompt that are continued. Parts that hold under the request's own limits count
     /// as holding under all others (counterfactual budgets, rule E1).
     pub(super) sticky: Sticky<'r>,
-    /// True if each budget may lose reasoning, retained texts or messages with rules of its own (rules K1, S10, R1). Then each budget
-    /// is planned in its own rounds.
+    /// True if each budget may lose reasoning, retained texts or messages with rules of its own (rules K1,
+    /// S10, R1). Then each budget is planned in its own rounds.
     pub(super) can_lose_texts: bool,
 }
 

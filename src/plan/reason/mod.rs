@@ -16,7 +16,7 @@ pub enum IncludedReason {
     Required,
     /// A pin, or an item that comes with a pinned exchange (rules S2, S3).
     Pinned,
-    /// A standing rule whose message is not in the prompt (rule R1).
+    /// A rule of the user whose message is not in the prompt (rule R1).
     Rule,
     /// A message in the kept window (rule S4).
     Recent,
@@ -100,7 +100,8 @@ pub enum ExcludedReason {
         /// The share of its runs of five words that the other item has, in per cent.
         share: u8,
     },
-    /// A recalled message, or a standing rule, that the conversation of this prompt has anyway (rules S15, R1).
+    /// A recalled message, or a rule of the user, that the conversation of this prompt has anyway (rules S15,
+    /// R1).
     InWindow {
         /// The id of the message; of several, the first.
         of: ItemId,
@@ -127,7 +128,7 @@ pub enum LimitedBy {
     Cap,
     /// The limit of tokens for all pins, `sections.system_pinned.pins_limit` (rule S2).
     PinsLimit,
-    /// The limit of tokens for standing rules, `compaction.rules_limit` (rule R3).
+    /// The limit of tokens for rules of the user, `compaction.rules_limit` (rule R3).
     RulesLimit,
     /// The limit of tokens for the documents of one question, `rag.question_limit` (rule S10).
     QuestionLimit,
@@ -217,7 +218,7 @@ pub enum PolicyRule {
     NextQuestion,
     /// A message that was not recalled when its question was sent (rule S15).
     QuestionSent,
-    /// A standing rule that the user has to confirm, under `compaction.rules = "ask"` (rule R2).
+    /// A rule of the user that the user has to confirm, under `compaction.rules = "ask"` (rule R2).
     Unconfirmed,
     /// A tool result without a call (rule H3).
     OrphanResult,

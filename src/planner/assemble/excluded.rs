@@ -112,7 +112,7 @@ fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
     candidates.empty_texts().map(row).collect()
 }
 
-/// Returns the rows of excluded notes and standing rules.
+/// Returns the rows of excluded notes and rules of the user.
 fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let notes = candidates.notes().iter();
     let out = notes.filter_map(|(at, note)| {

@@ -58,14 +58,14 @@ fn notes_by_lifetime(candidates: &Candidates<'_>) -> (Vec<u32>, Vec<u32>) {
     (lasting, fleeting)
 }
 
-/// Returns the notes in prompt order, those with a limited TTL last, then the standing rules.
+/// Returns the notes in prompt order, those with a limited TTL last, then the user's rules.
 pub(crate) fn notes(candidates: &Candidates<'_>) -> Vec<CandidateId> {
     let (lasting, fleeting) = notes_by_lifetime(candidates);
     let rules = rules(candidates);
     lasting.into_iter().chain(fleeting).map(CandidateId::Note).chain(rules).collect()
 }
 
-/// Returns the standing rules in prompt order.
+/// Returns the user's rules in prompt order.
 fn rules(candidates: &Candidates<'_>) -> impl Iterator<Item = CandidateId> {
     let rules = candidates.notes().iter().filter(|(_, note)| note.rule.is_some());
     rules.map(|(number, _)| CandidateId::Note(number))

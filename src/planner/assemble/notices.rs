@@ -133,7 +133,7 @@ fn about_waiting_notes(candidates: &Candidates<'_>) -> Option<Notice> {
     (!ids.is_empty()).then(|| Notice { code: NoticeCode::PinWaits, ids, text: text.into() })
 }
 
-/// Returns the notice of standing rules that the user has to confirm (rule R2).
+/// Returns the notice of rules of the user that the user has to confirm (rule R2).
 fn about_unconfirmed_rules(excluded: &[ExcludedItem]) -> Option<Notice> {
     let asks = |row: &&ExcludedItem| matches!(row.reason, ExcludedReason::Policy(PolicyRule::Unconfirmed));
     let ids: Vec<ItemId> = excluded.iter().filter(asks).map(|row| row.id.clone()).collect();

@@ -130,7 +130,7 @@ fn is_apart(row: &PlannedItem) -> bool {
     row.kind.is_document() || row.source == Source::State
 }
 
-/// Checks if a row is a note or a standing rule.
+/// Checks if a row is a note or a rule of the user.
 fn is_note(row: &ExcludedItem) -> bool {
     matches!(row.kind, ItemKind::Note | ItemKind::Rule)
 }

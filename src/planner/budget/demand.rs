@@ -71,7 +71,7 @@ fn pins(
     Ok(sum)
 }
 
-/// Counts the standing rules that may be sent, up to their limit (rule R3).
+/// Counts the user's rules that may be sent, up to their limit (rule R3).
 fn rules(index: &CandidateIndex<'_>, costs: &Costs<'_>, limit: u64) -> Result<u64, Error> {
     let rules = &index.pins[index.first_rule()..];
     rules.iter().try_fold(0, |sum, rule| if sum < limit { add(sum, limit, costs, rule.id) } else { Ok(sum) })

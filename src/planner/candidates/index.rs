@@ -25,10 +25,10 @@ pub(crate) struct CandidateIndex<'a> {
     pub(crate) required_system: Vec<CandidateId>,
     /// The live question and the open exchange, or their substitutes; then summaries.
     pub(crate) required_conversation: Vec<CandidateId>,
-    /// Pins that may be sent, in the order of rule S2, then standing rules.
+    /// Pins that may be sent, in the order of rule S2, then rules of the user.
     pub(crate) pins: Vec<Pin>,
     pub(super) pins_are_notes: bool,
-    /// True if the request knows standing rules, sent or not (rule R1).
+    /// True if the request knows rules of the user, sent or not (rule R1).
     pub(crate) has_rules: bool,
     /// The slots of the pins that are never dropped.
     pub(crate) undroppable: Vec<Slot>,
@@ -136,7 +136,7 @@ impl CandidateIndex<'_> {
         self.brought.get(&id).copied().flatten()
     }
 
-    /// Returns the number of pins, which is the index of the first standing rule among them.
+    /// Returns the number of pins, which is the index of the first user's rule among them.
     pub(crate) fn first_rule(&self) -> usize {
         self.pins.partition_point(|pin| !pin.is_rule)
     }

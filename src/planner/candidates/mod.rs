@@ -70,7 +70,7 @@ pub(crate) use taken::TakenDocuments;
 pub(crate) struct Candidates<'a> {
     log: &'a Conversation,
     request: &'a PlanRequest<'a>,
-    /// The notes of the conversation, followed by the standing rules (rule R1).
+    /// The notes of the conversation, followed by the user's rules (rule R1).
     notes: Cow<'a, Notes>,
     config: &'a Config,
     rules: EligibilityRules<'a>,
@@ -123,7 +123,7 @@ fn check_ids(
     request.log.check_ids(focus.chain(state).chain(summaries).chain(placeholders))
 }
 
-/// Checks that no other item of the conversation has the id of a standing rule (rule O5).
+/// Checks that no other item of the conversation has the id of a rule of the user (rule O5).
 fn check_rule_ids(log: &Conversation, notes: &Notes) -> Result<(), Error> {
     let rules = notes.iter().filter(|(_, note)| note.rule.is_some());
     log.check_ids(rules.map(|(_, note)| (&note.item.id, "a standing rule")))
@@ -244,7 +244,7 @@ impl<'a> Candidates<'a> {
             turns: log.turns(),
             required_system: required::ids(&system, focus.is_some(), &state),
             required_conversation,
-            pins_are_notes: pins.iter().all(|pin| matches!(pin.id, CandidateId::Note(_)) && !pin.is_rule),
+            pins_are_notes: pins.iter().all(|pin| matches!(pin.id, CandidateId::Note(_))),
             has_rules: notes.iter().any(|(_, note)| note.rule.is_some()),
             undroppable: pins::undroppable_slots(&pins),
             brought: pins.iter().map(|pin| (pin.id, pin.brings)).collect(),
@@ -298,41 +298,56 @@ impl<'a> Candidates<'a> {
         check_ids(self.request, self.focus.is_some(), &self.summaries, placeholders)
     }
 
-    /// Returns the notes of the conversation, followed by the standing rules.
+    /// Returns the notes of the conversation, followed by the user's rules.
     pub(crate) fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// Returns the messages of all notes, and of the standing rules that may be sent.
+    /// Returns the messages of all notes, and of the user's rules that may be sent.
     pub(crate) fn notes_to_summarise(&self) -> Vec<Message> {
         let waits = |number: &u32| self.index.ineligible_pins.contains_key(&CandidateId::Note(*number));
         let notes = self.notes.iter().filter(|(number, note)| note.rule.is_none() || !waits(number));
         notes.map(|(_, note)| note.message.clone()).collect()
     }
 
-    /// Returns the standing rules for the anchor of the prompt.
+    /// Returns the user's rules for the anchor of the prompt.
     pub(crate) fn rules_to_remember(&self) -> FoundRules {
         self.request.rules_to_remember(self.config.compaction.rules)
     }
 
-    /// Returns the standing rules whose messages are not among the rows of a prompt, and that wait for that
+    /// Returns the user's rules whose messages are not among the rows of a prompt, and that wait for that
     /// (rule R1).
     pub(crate) fn missing_rules(&self, rows: &[PlannedItem]) -> BTreeSet<ItemId> {
-        let waits =
-            |(_, reason): &(&CandidateId, &ExcludedReason)| matches!(reason, ExcludedReason::InWindow { .. });
-        let mut waiting = self.index.ineligible_pins.iter().filter(waits).peekable();
-        if waiting.peek().is_none() {
+        if !self.index.has_rules {
             return BTreeSet::new();
         }
         let messages = rows.iter().filter(|row| row.kind == ItemKind::Message);
         let sent: BTreeSet<&ItemId> = messages.map(|row| &row.id).collect();
+        self.rules_without(|message| sent.contains(message))
+    }
+
+    /// Returns the user's rules whose messages are not among the chosen candidates, and that wait for that.
+    pub(crate) fn unselected_rules(&self, is_chosen: impl Fn(CandidateId) -> bool) -> BTreeSet<ItemId> {
+        let candidate = |id: &ItemId| {
+            // An empty message is not sent with its unit.
+            let position = self.log.position_of(id).filter(|at| !self.log.message(*at).is_empty());
+            candidate_at(self.log, position?)
+        };
+        self.rules_without(|message| candidate(message).is_some_and(&is_chosen))
+    }
+
+    /// Returns the user's rules that wait until their messages are not sent, and whose messages are not.
+    fn rules_without(&self, is_sent: impl Fn(&ItemId) -> bool) -> BTreeSet<ItemId> {
+        let waits =
+            |(_, reason): &(&CandidateId, &ExcludedReason)| matches!(reason, ExcludedReason::InWindow { .. });
+        let waiting = self.index.ineligible_pins.iter().filter(waits);
         let left = waiting.filter_map(|(id, _)| match id {
             CandidateId::Note(at) => Some(self.notes.get(*at)),
             _ => None,
         });
         let left = left.filter(|note| {
             let message = note.rule.as_ref().and_then(standing_rules::message_of);
-            message.is_some_and(|message| !sent.contains(message))
+            message.is_some_and(|message| !is_sent(message))
         });
         left.map(|note| note.item.id.clone()).collect()
     }

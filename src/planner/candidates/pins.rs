@@ -1,8 +1,8 @@
-//! Pinned notes and messages, and standing rules.
+//! Pinned notes and messages, and rules of the user.
 //!
-//! - Input: the notes, standing rules and pins of the conversation, and the required candidates.
+//! - Input: the notes, rules of the user and pins of the conversation, and the required candidates.
 //! - Output: pins in the order of selection, and the reasons of those that may not be sent.
-//! - Rules: R1, R3 (standing rules), S2 (order), S3 (exchanges), S10 (notes that wait), T1, H2.
+//! - Rules: R1, R3 (rules of the user), S2 (order), S3 (exchanges), S10 (notes that wait), T1, H2.
 
 use super::{CandidateId, Candidates, Slot, candidate_at, last_prompt, members};
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) struct Pin {
     pub(crate) priority: Priority,
     /// True if the pin is never dropped (rule S2).
     pub(crate) undroppable: bool,
-    /// True for a standing rule, which comes after all pins (rule R3).
+    /// True for a rule of the user, which comes after all pins (rule R3).
     pub(crate) is_rule: bool,
     /// The place in the conversation: the number of messages before it, true for a message, and the number of
     /// a note among the notes.
@@ -37,14 +37,14 @@ pub(crate) struct Pin {
 pub(super) struct Gathering<'g, 'a> {
     pub(super) rules: &'g EligibilityRules<'a>,
     pub(super) request: &'g PlanRequest<'a>,
-    /// The notes of the conversation, followed by the standing rules.
+    /// The notes of the conversation, followed by the user's rules.
     pub(super) notes: &'g Notes,
     pub(super) documents_come_last: bool,
 }
 
 impl Gathering<'_, '_> {
-    /// Returns the notes, standing rules and pinned exchanges that may be sent, and the reasons of those that
-    /// may not. Pins are sorted by priority, then newest first (rule S2). Rules follow (rule R3).
+    /// Returns the notes, rules of the user and pinned exchanges that may be sent, and the reasons of those
+    /// that may not. Pins are sorted by priority, then newest first (rule S2). Rules follow (rule R3).
     ///
     /// `required` are the required candidates of the conversation, which are not paid for by pins. `is_sent`
     /// returns true for a rule whose message is not in the prompt.
@@ -110,7 +110,7 @@ impl Gathering<'_, '_> {
     }
 }
 
-/// Returns the reason that a standing rule is not sent. Returns `None` if it may be.
+/// Returns the reason that a rule of the user is not sent. Returns `None` if it may be.
 fn rule_reason(
     rule: &RuleNote,
     rules: &EligibilityRules<'_>,

@@ -89,7 +89,7 @@ impl Inclusion {
     /// A candidate that a pin includes.
     pub(crate) const PINNED: Self = Self { section: Section::SystemPinned, reason: IncludedReason::Pinned };
 
-    /// A standing rule.
+    /// A rule of the user.
     pub(crate) const RULE: Self = Self { section: Section::SystemPinned, reason: IncludedReason::Rule };
 }
 

@@ -1,5 +1,5 @@
-//! Selection of pins in order, then of standing rules. One that does not fit is passed over, and smaller ones
-//! are still tried.
+//! Selection of pins in order, then of rules of the user. One that does not fit is passed over, and smaller
+//! ones are still tried.
 //!
 //! - Input: the pins in the order of rule S2, and a room.
 //! - Output: the included pins, and the reasons of the others.
@@ -59,29 +59,22 @@ impl<W: Walker> Selector<'_, W> {
                 }
             }
         }
-        if rules.is_empty() {
-            return Ok(());
-        }
-        if chosen.reasons.pins.is_empty() {
+        if !rules.is_empty() && chosen.reasons.pins.is_empty() {
             let room = if followed { room.without_merge() } else { room };
             return self.offer_with_spent(room, spent, chosen);
         }
-        // A pin is left out, so the rules wait for what it cannot use.
-        let waiting = rules.iter().filter(|rule| !chosen.has(rule.id)).map(|rule| rule.id);
-        let reason = ExcludedReason::Budget { room: 0, limited_by: LimitedBy::Size };
-        let waiting: Vec<_> = waiting.map(|id| (id, reason.clone())).collect();
-        chosen.reasons.pins.extend(waiting);
+        // A pin is left out, so the rules wait for the tokens that it cannot use.
         Ok(())
     }
 
-    /// Offers a room to every standing rule that is not included (rule R3). Replaces the reasons of excluded
-    /// rules.
+    /// Offers a room to every rule of the user that is not included (rule R3). Replaces the reasons of
+    /// excluded rules.
     pub(super) fn offer_to_rules(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
         self.offer_with_spent(room, 0, chosen)
     }
 
-    /// Offers a room to every standing rule that is not included. Pins of the same offer have taken `spent`
-    /// tokens of it.
+    /// Offers a room to every rule of the user that is not included. Pins of the same offer have taken
+    /// `spent` tokens of it.
     fn offer_with_spent(&self, room: Room, spent: u64, chosen: &mut Selection<W>) -> Result<(), Error> {
         let rules = &self.index.pins[self.index.first_rule()..];
         let mut taken = 0u64;

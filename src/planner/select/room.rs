@@ -17,7 +17,7 @@ pub(crate) struct Room {
     left: u64,
     /// Tokens left of `variable`, without the tokens that merging state into the live question saves.
     left_without_merge: u64,
-    /// Tokens left under the section's cap, or under the limit of standing rules if that is smaller.
+    /// Tokens left under the section's cap, or under the limit of rules of the user if that is smaller.
     under_cap: u64,
     /// The limit that `under_cap` belongs to.
     cap: LimitedBy,
@@ -56,7 +56,7 @@ impl Room {
         Self { under_cap: tokens, ..self }
     }
 
-    /// Limits the room to `tokens` of the limit of standing rules (rule R3).
+    /// Limits the room to `tokens` of the limit of rules of the user (rule R3).
     pub(super) fn for_rules(self, tokens: u64) -> Self {
         if tokens < self.under_cap {
             return Self { under_cap: tokens, cap: LimitedBy::RulesLimit, ..self };

@@ -47,7 +47,7 @@ impl Oracle<'_> {
         pins.into_iter().map(|(_, pin)| pin).collect()
     }
 
-    /// Returns the standing rules that may be sent, newest first (rules R1, R3).
+    /// Returns the user's rules that may be sent, newest first (rules R1, R3).
     pub fn sent_rules(&self) -> Vec<usize> {
         let place =
             |at: usize| (self.s.rule_message(at).map_or(self.s.lines.len(), |message| message + 1), at);

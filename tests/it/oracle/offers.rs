@@ -38,13 +38,10 @@ impl Oracle<'_> {
             return self.offer_rules(room, merge, cap, limit, spent);
         }
         // A pin is left out, so the rules wait (rule R3).
-        let waiting = self.sent_rules().into_iter().map(Unit::Rule);
-        let waiting: Vec<Unit> = waiting.filter(|unit| !self.kept.contains_key(unit)).collect();
-        out.extend(waiting.into_iter().map(|unit| (unit, (0, "budget/size".to_owned()))));
         out
     }
 
-    /// Includes standing rules as room allows, after pins that took `spent` tokens (rule R3).
+    /// Includes rules of the user as room allows, after pins that took `spent` tokens (rule R3).
     pub fn offer_rules(&mut self, room: i64, merge: i64, cap: i64, limit: i64, spent: i64) -> Fallen {
         let mut out = BTreeMap::new();
         let mut spent = spent;

@@ -83,7 +83,8 @@ pub struct Session {
     pub focus: Option<usize>,
     pub states: Vec<usize>,
     pub notes: Vec<(usize, Priority, Option<Ttl>)>,
-    /// Standing rules of the application: the bytes of each, and the number of a user message, if it is from one.
+    /// Rules of the user of the application: the bytes of each, and the number of a user message, if it is
+    /// from one.
     pub rules: Vec<(usize, Option<usize>)>,
     pub lines: Vec<Line>,
     pub rag: Vec<Document>,
@@ -160,12 +161,12 @@ impl Session {
         log
     }
 
-    /// Returns the text of a standing rule. No two are equal.
+    /// Returns the text of a rule of the user. No two are equal.
     pub fn rule_text(&self, at: usize) -> String {
         format!("{at}{}", "R".repeat(self.rules[at].0))
     }
 
-    /// Returns the user message of a standing rule.
+    /// Returns the user message of a rule of the user.
     pub fn rule_message(&self, at: usize) -> Option<usize> {
         let users: Vec<usize> =
             (0..self.lines.len()).filter(|at| self.lines[*at].message_role() == Role::User).collect();
@@ -504,7 +505,7 @@ fn plain_crowded() -> impl Strategy<Value = Session> {
     )
 }
 
-/// Adds standing rules to one of three sessions: of the application alone, or from messages of the user.
+/// Adds rules of the user to one of three sessions: of the application alone, or from messages of the user.
 fn with_rules(sessions: impl Strategy<Value = Session>) -> impl Strategy<Value = Session> {
     let rule = (0usize..50, prop::option::weighted(0.8, 0usize..14));
     let limit = prop_oneof![2 => Just(1_000), 1 => 0u64..200];

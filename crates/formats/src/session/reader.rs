@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Adds the standing rules, which follow the messages that say them.
+    /// Adds the user's rules, which follow the messages that say them.
     pub(crate) fn add_rules(&mut self, rules: Vec<wire::Rule>) -> Result<(), Error> {
         for (at, rule) in rules.into_iter().enumerate() {
             let message = rule.message.map(wire::Id::into_text);

@@ -205,8 +205,8 @@ impl<'m> Redactor<'m> {
     fn redact(&self, json: &mut Value) -> Result<(), Error> {
         match json {
             Value::Object(fields) => {
-                // Rules that were found in messages are no longer in them once those are replaced. They are kept
-                // by events of their own.
+                // Rules that were found in messages are no longer in them once those are replaced. They are
+                // kept by events of their own.
                 fields.remove("rules");
                 if let Some(Value::Object(rule)) = fields.get_mut("rule_kept")
                     && let Some(Value::String(text)) = rule.get_mut("text")

@@ -180,8 +180,8 @@ pub fn session_json(
     serde_json::to_string(&written).map_err(|error| Error::input("conversation", error.to_string()))
 }
 
-/// Returns the conversation with the standing rules that were found in its messages as rules of the application.
-/// A message without its text no longer shows them.
+/// Returns the conversation with the user's rules that were found in its messages as rules of the
+/// application. A message without its text no longer shows them.
 fn with_found_rules<'a>(
     manager: &ContextWindowManager,
     request: &PlanRequest<'a>,

@@ -45,6 +45,10 @@ impl Selector<'_, ManyBudgets> {
         &self,
         chosen: &Selection<ManyBudgets>,
     ) -> Result<Option<Rc<LaidOutPins>>, Error> {
+        // The layout has no limit of rules of the user, and none of them waits for a pin.
+        if self.index.first_rule() < self.index.pins.len() {
+            return Ok(None);
+        }
         let are_walked = !self.index.has_only_pinned_notes();
         if self.walker.goal.is_some() || are_walked && chosen.included.shared.has_left_trail {
             return Ok(None);
