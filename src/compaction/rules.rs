@@ -117,7 +117,17 @@ pub(super) fn of_archived_messages(
     let mut rules = quoted.verified(log, &archived);
     let quotes: BTreeSet<String> = rules.iter().map(StandingRule::folded).collect();
     rules.extend(found.filter(|rule| !quotes.contains(&rule.folded())));
+    rules.sort_by_key(|rule| place_in(log, rule));
     rules
+}
+
+/// Returns the position of the message that says a rule, and the place of the rule in it: the number of the text
+/// and a byte of it.
+fn place_in(log: &Conversation, rule: &StandingRule) -> (Option<u32>, Option<(usize, usize)>) {
+    let position = log.position_of_rule(rule);
+    let texts = position.map(|position| log.message(position).own_texts().enumerate());
+    let place = texts.into_iter().flatten().find_map(|(nth, text)| Some((nth, text.find(&*rule.text)?)));
+    (position, place)
 }
 
 /// Returns the pins and the user's rules that a prompt of this request does not hold (rule R4).

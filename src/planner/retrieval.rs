@@ -7,21 +7,34 @@
 use crate::{
     conversation::SentText,
     error::Error,
+    item::ItemId,
     plan::{
         RetrievalBudget,
         anchor::{Sticky, StickyDocuments},
     },
-    planner::{manager::ContextWindowManager, request::PlanRequest},
+    planner::{assemble::PlanContext, manager::ContextWindowManager, request::PlanRequest, solve::Solver},
     rag::{RagItem, RetrievedItems},
     text::hash::text_hash,
     tokens::TokenCount,
 };
+use std::collections::BTreeSet;
 
 /// The tokens of documents in a prompt whose documents could take any number of them.
 struct CrowdedPrompt {
     is_minimal: bool,
     share: u64,
     most: u64,
+}
+
+impl CrowdedPrompt {
+    /// Solves such a prompt. Also returns the user's rules whose messages it leaves out, and that it does not
+    /// have.
+    fn solve(solver: &Solver<'_>, context: &PlanContext<'_>) -> Result<(Self, BTreeSet<ItemId>), Error> {
+        let crowded = solver.solve_expecting_documents(context, context.prompt_budget)?;
+        let missing = solver.candidates().unselected_rules(|id| crowded.chosen.has(id));
+        let most = crowded.chosen.offered_to_documents;
+        Ok((Self { is_minimal: crowded.is_minimal(), share: crowded.document_share(), most }, missing))
+    }
 }
 
 impl ContextWindowManager {
@@ -46,20 +59,14 @@ impl ContextWindowManager {
         let candidates = self.candidates(&request, sticky, &replan)?;
         // Solve twice: the budget of documents that could use all of it, and the tokens that a prompt without
         // documents leaves free.
-        let without = self.solver(&candidates).solve(&context, context.prompt_budget, 0)?;
-        let crowded = loop {
+        let solver = self.solver(&candidates);
+        let (mut crowded, mut missing) = CrowdedPrompt::solve(&solver, &context)?;
+        let without = solver.solve(&context, context.prompt_budget, 0)?;
+        // Documents may take the place of a message, whose rules then take some of theirs.
+        while replan.send_rules(missing) {
             let candidates = self.candidates(&request, sticky, &replan)?;
-            let crowded =
-                self.solver(&candidates).solve_expecting_documents(&context, context.prompt_budget)?;
-            // Documents may take the place of a message, whose rules of the user then take some of theirs.
-            if !replan.send_rules(candidates.unselected_rules(|id| crowded.chosen.has(id))) {
-                break CrowdedPrompt {
-                    is_minimal: crowded.is_minimal(),
-                    share: crowded.document_share(),
-                    most: crowded.chosen.offered_to_documents,
-                };
-            }
-        };
+            (crowded, missing) = CrowdedPrompt::solve(&self.solver(&candidates), &context)?;
+        }
         if crowded.is_minimal {
             return Ok(RetrievalBudget::default());
         }

@@ -71,6 +71,14 @@ impl Application<'_> {
         Self::is_compacted(compactor.compact_without_model(log, &job).map(|_| true))
     }
 
+    /// Compacts with this summary now. Returns true if it archived messages.
+    pub(crate) fn compact_by_summary(&self, log: &mut Conversation, summary: &str) -> Result<bool, Error> {
+        let compactor = self.manager.compactor();
+        let job = compactor.now(&self.request(log)).map_err(|error| Error::plan("a compaction", error))?;
+        let Some(job) = job else { return Ok(false) };
+        Self::is_compacted(compactor.apply_summary(log, &job, summary).map(|_| true))
+    }
+
     /// Treats a compaction that was refused, such as one that would free nothing, as none.
     fn is_compacted(compacted: Result<bool, context_window::Error>) -> Result<bool, Error> {
         match compacted {

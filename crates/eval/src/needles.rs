@@ -12,14 +12,18 @@ use context_window::{Conversation, Message, Role, ToolCall};
 /// The needles of an evaluation. Equal seeds give equal needles.
 ///
 /// Every kind is planted at every place of the messages before the first compaction. The compactions are made
-/// without a model.
+/// without a model, or with summaries of a model that forgets all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needles {
     seed: u64,
+    is_summarized: bool,
 }
 
 /// A session has at least this many messages for each part between two compactions.
 const PART: usize = 6;
+
+/// A summary that has forgotten everything.
+const SUMMARY: &str = "The user and the assistant worked on several things.";
 
 /// One needle: its sentence, and the turn that brings it into the session.
 struct Needle {
@@ -36,7 +40,13 @@ impl Needles {
     /// Creates needles from a seed.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
-        Self { seed }
+        Self { seed, is_summarized: false }
+    }
+
+    /// Compacts with summaries that contain nothing of the conversation, instead of digests.
+    #[must_use]
+    pub fn with_empty_summaries(self) -> Self {
+        Self { is_summarized: true, ..self }
     }
 
     /// Plants the needles in a session and returns their survival. Returns no results for a session that is
@@ -94,10 +104,14 @@ impl Needles {
         add(&mut log, &turns[middle..first]);
         plant(&mut log, NeedlePlace::Last);
         let mut begin = first;
-        let mut made = usize::from(application.compact_now(&mut log)?);
+        let compact = |log: &mut Conversation| match self.is_summarized {
+            true => application.compact_by_summary(log, SUMMARY),
+            false => application.compact_now(log),
+        };
+        let mut made = usize::from(compact(&mut log)?);
         for end in ends {
             add(&mut log, &turns[begin..end]);
-            made += usize::from(application.compact_now(&mut log)?);
+            made += usize::from(compact(&mut log)?);
             begin = end;
         }
         add(&mut log, &turns[begin..]);

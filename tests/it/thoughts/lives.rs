@@ -8,8 +8,11 @@ use super::{
 use crate::support::corpus::cases;
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, Priority,
-    RagItem, RequestLimits, Role, Section, Tool, ToolCall, Ttl, WireFormat, config::Placement,
-    message::Reasoning, plan::Anchor, render,
+    RagItem, RequestLimits, Role, Section, Tool, ToolCall, Ttl, WireFormat,
+    config::{Placement, RulePolicy},
+    message::Reasoning,
+    plan::Anchor,
+    render,
 };
 use serde_json::Value;
 
@@ -25,7 +28,12 @@ impl Dice {
     }
 
     fn text(&mut self, most: u64) -> String {
-        "word ".repeat(usize::try_from(1 + self.below(most)).unwrap())
+        let words = "word ".repeat(usize::try_from(1 + self.below(most)).unwrap());
+        // A lasting rule of the user enters the prompt once its message leaves it (rule R1).
+        match self.below(4) {
+            0 => format!("{words}. Never touch folder {}.", self.below(9)),
+            _ => words,
+        }
     }
 }
 
@@ -74,6 +82,8 @@ impl Life {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let mut config = Config::default();
         config.compaction.retain.messages = Some(1 + dice.below(6));
+        config.compaction.rules =
+            [RulePolicy::Off, RulePolicy::Ask, RulePolicy::Keep, RulePolicy::Keep][dice.below(4) as usize];
         config.rag.placement = match dice.below(4) {
             _ if budget.is_none() => Placement::Auto,
             0 => Placement::BeforeConversation,

@@ -1,8 +1,8 @@
 //! Needles and their survival.
 
 use crate::{evaluation, talk};
-use context_window::Config;
-use context_window_eval::{EvalCase, NeedleKind, NeedlePlace, Needles, Policy};
+use context_window::{Config, config::RulePolicy};
+use context_window_eval::{EvalCase, NeedleKind, NeedlePlace, NeedleResult, Needles, Policy};
 use serde_json::json;
 
 fn case(messages: usize) -> EvalCase {
@@ -62,4 +62,30 @@ fn compactions_that_cannot_be_made_have_no_needles() {
     let result = evaluation.evaluate(&EvalCase::from_json(&case).unwrap()).unwrap();
     let compactions: Vec<u64> = result.cells[0].needles.iter().map(|needle| needle.compactions).collect();
     assert_eq!(compactions, [1; 12]);
+}
+
+/// A lasting instruction of the user survives every compaction in its own words, and other needles do not.
+#[test]
+fn instructions_survive_with_kept_rules() {
+    let mut config = Config::default();
+    config.compaction.rules = RulePolicy::Keep;
+    let survival = |needles: Needles, config: &Config| {
+        let policies = [Policy::planner("rules", config.clone())];
+        let evaluation = evaluation([4_000, 8_000]).with_policies(policies).with_needles(needles);
+        let result = evaluation.evaluate(&case(240)).unwrap();
+        result.cells.into_iter().flat_map(|cell| cell.needles).collect::<Vec<_>>()
+    };
+    for needles in [Needles::from_seed(3), Needles::from_seed(3).with_empty_summaries()] {
+        let kept = survival(needles, &config);
+        // Two budgets, three numbers of compactions, four kinds at three places.
+        assert_eq!(kept.len(), 2 * 3 * 4 * 3);
+        let is_instruction = |needle: &&NeedleResult| needle.kind == NeedleKind::Instruction;
+        assert!(kept.iter().filter(is_instruction).all(|needle| needle.survived), "{kept:?}");
+        if needles != Needles::from_seed(3) {
+            let others = kept.iter().filter(|needle| !is_instruction(needle));
+            assert!(others.clone().count() > 0 && !others.clone().all(|needle| needle.survived));
+            let off = survival(needles, &Config::default());
+            assert!(off.iter().any(|needle| is_instruction(&needle) && !needle.survived));
+        }
+    }
 }

@@ -34,9 +34,17 @@ pub(crate) struct Eval {
     /// Evaluate only the first N sessions of each file
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) first: Option<usize>,
-    /// Plant facts and instructions in the sessions, and check if they survive 1, 2 and 5 compactions
-    #[arg(long)]
-    pub(crate) needles: bool,
+    /// Plant facts and instructions in the sessions, and check if they survive 1, 2 and 5 compactions: by
+    /// digests, or by summaries that contain nothing
+    #[arg(
+        long,
+        value_enum,
+        value_name = "BY",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "digest"
+    )]
+    pub(crate) needles: Option<Compactions>,
     /// Seed of the needles
     #[arg(long, value_name = "N", default_value_t = 1, requires = "needles")]
     pub(crate) seed: u64,
@@ -64,6 +72,13 @@ pub(crate) struct Eval {
     /// budget_used, prefix_kept, cache_hit, needles
     #[arg(long, value_name = "METRIC=VALUE", value_parser = bound, help_heading = "Output")]
     pub(crate) fail_under: Vec<(Metric, u64)>,
+}
+
+/// The replacement of messages in the compactions that needles pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compactions {
+    Digest,
+    Summary,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -17,7 +17,7 @@ mod flags;
 mod eval;
 mod rag;
 
-pub(crate) use eval::{Eval, EvalFormat};
+pub(crate) use eval::{Compactions, Eval, EvalFormat};
 pub(crate) use flags::{
     Costs, Counts, DataFormat, DiffFormat, FailOn, Format, FormatName, Hits, Models, Options, RagFile,
     Reading, Request, Screen, Terms,

@@ -6,7 +6,7 @@ mod table;
 
 use crate::stdout::print;
 use crate::{
-    args::{Eval, EvalFormat, Screen},
+    args::{Compactions, Eval, EvalFormat, Screen},
     input, json,
     output::Outputs,
     progress::Progress,
@@ -68,7 +68,12 @@ fn evaluation(args: &Eval) -> Result<Evaluation> {
         .with_policies(policies)
         .with_every(args.every)
         .with_costs(args.costs.terms());
-    Ok(if args.needles { evaluation.with_needles(Needles::from_seed(args.seed)) } else { evaluation })
+    let needles = Needles::from_seed(args.seed);
+    Ok(match args.needles {
+        None => evaluation,
+        Some(Compactions::Digest) => evaluation.with_needles(needles),
+        Some(Compactions::Summary) => evaluation.with_needles(needles.with_empty_summaries()),
+    })
 }
 
 /// Checks that no value occurs twice. Their results would be added into one row.
