@@ -121,8 +121,8 @@ pub(super) fn of_archived_messages(
     rules
 }
 
-/// Returns the position of the message that says a rule, and the place of the rule in it: the number of the text
-/// and a byte of it.
+/// Returns the position of the message that says a rule, and the place of the rule in it: the number of the
+/// text and a byte of it.
 fn place_in(log: &Conversation, rule: &StandingRule) -> (Option<u32>, Option<(usize, usize)>) {
     let position = log.position_of_rule(rule);
     let texts = position.map(|position| log.message(position).own_texts().enumerate());

@@ -231,6 +231,13 @@ impl Plan {
         json::python(py, &self.made.inner.notices)
     }
 
+    /// The lasting rules of the user that the prompt knows, sent or not. Each is a dict of `id`, `text`,
+    /// `source`, and `message` if a message says it.
+    #[getter]
+    fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::python(py, &self.made.inner.rules())
+    }
+
     /// The use of the context window: a dict of tokens, `percent` and `level`.
     #[getter]
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -473,6 +473,20 @@ def test_trim_messages_refuses_what_theirs_refuses() -> None:
     assert trim_messages(messages, max_tokens=50, token_counter=Manager("my-own-model")) == messages
 
 
+def test_an_agent_recalls_what_left_its_window() -> None:
+    fake = Fake(reports=False)
+    middleware = ContextWindowMiddleware("gpt-4o", prompt_budget=BUDGET, recall=True)
+    agent = create_agent(fake, middleware=[middleware], checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "recall"}}
+    agent.invoke({"messages": [("human", "My sister Ida moved to Trondheim last spring.")]}, config)
+    for day in range(40):
+        agent.invoke({"messages": [("human", f"Write the summary of day {day}, please. " + "word " * 20)]}, config)
+    agent.invoke({"messages": [("human", "In which city does my sister Ida live?")]}, config)
+    assert middleware.plan is not None
+    recalled = [item for item in middleware.plan.included if item.reason == "recalled"]
+    assert recalled and any("Trondheim" in str(message.content) for message in fake.seen[-1])
+
+
 def test_trim_messages_keeps_signed_reasoning() -> None:
     thought = {"type": "thinking", "thinking": "hmm", "signature": "c2ln"}
     calls: Any = [{"id": "t1", "name": "look", "args": {}}]

@@ -126,6 +126,21 @@ impl Compacted {
             }
             None => writeln!(text, "{}: no summary", record.kind.name())?,
         }
+        if !record.rules.is_empty() {
+            writeln!(text, "\nstanding rules kept:")?;
+            for rule in &record.rules {
+                writeln!(
+                    text,
+                    "  {}  {}",
+                    rule.id(),
+                    rule.text().split_whitespace().collect::<Vec<_>>().join(" ")
+                )?;
+            }
+        }
+        if !record.left_out.is_empty() {
+            let ids: Vec<&str> = record.left_out.iter().map(ItemId::as_str).collect();
+            writeln!(text, "\nleft out of the next prompt: {}", ids.join(", "))?;
+        }
         // Ids and summaries come from the session, so the whole text is made printable.
         Ok(text.lines().map(|line| report::printable(line.trim_end()) + "\n").collect())
     }
@@ -143,6 +158,8 @@ impl Compacted {
             "kept": self.log.active().filter_map(id).collect::<Vec<_>>(),
             "head": self.record.head,
             "first_active": self.record.first_active,
+            "rules": self.record.rules,
+            "left_out": self.record.left_out,
             "tokens_before": self.tokens.0,
             "tokens_after": self.tokens.1,
             "request": body.as_ref().map(messages),

@@ -1,6 +1,6 @@
 //! The commands of the chat.
 
-use super::{Chat, Turn};
+use super::{Chat, Preview, Turn};
 use crate::command::{self, Line};
 use anyhow::{Context, Result, bail, ensure};
 use context_window::analysis::Diff;
@@ -27,7 +27,8 @@ impl Chat {
             self.decide(answer.starts_with('y'));
             return true;
         }
-        self.preview = None;
+        // A summary that was made waits until the user has reviewed it.
+        self.preview.take_if(|preview| matches!(preview, Preview::Job(_)));
         match command::read(line) {
             None => {}
             Some(Line::Question(question)) => self.ask(&question),

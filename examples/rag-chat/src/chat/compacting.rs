@@ -4,9 +4,9 @@
 use super::{Chat, Turn};
 use crate::answerer::{Answerer, remote::Remote};
 use crate::event::Event;
-use context_window::Error;
 use context_window::compaction::{Compaction, CompactionRequest, CompactionState};
 use context_window::config::CompactionStrategy;
+use context_window::{Error, ItemId};
 use context_window_report as report;
 
 /// A running compaction.
@@ -16,6 +16,16 @@ pub(super) struct Compacting {
     task: tokio::task::AbortHandle,
     /// The result that arrived during a reply. It is applied after the reply, which was planned without it.
     answer: Option<Result<String, String>>,
+    /// True if the user reviews the summary before it is used.
+    is_reviewed: bool,
+}
+
+/// A question about a compaction that waits for the user's answer.
+pub enum Preview {
+    /// The messages that it would archive.
+    Job(CompactionRequest),
+    /// The summary that would replace them.
+    Summary(CompactionRequest, String),
 }
 
 impl Chat {
@@ -33,7 +43,7 @@ impl Chat {
         match self.manager.compactor().due(&self.request()) {
             Ok(Some(job)) => {
                 self.say("The window is nearly full, so older messages are compacted.");
-                self.compact(job);
+                self.compact(job, false);
             }
             Ok(None) => {}
             Err(error) => self.fail(error.to_string()),
@@ -65,7 +75,7 @@ impl Chat {
             ids[0],
             ids[ids.len() - 1]
         );
-        self.preview = Some(job);
+        self.preview = Some(Preview::Job(job));
         said
     }
 
@@ -80,13 +90,14 @@ impl Chat {
     /// Handles the answer to a preview.
     pub fn decide(&mut self, yes: bool) {
         match self.preview.take() {
-            Some(job) if yes => self.compact(job),
+            Some(Preview::Job(job)) if yes => self.compact(job, true),
+            Some(Preview::Summary(job, summary)) if yes => self.use_summary(&job, Ok(summary)),
             Some(_) => self.say("Nothing was compacted."),
             None => {}
         }
     }
 
-    fn compact(&mut self, job: CompactionRequest) {
+    fn compact(&mut self, job: CompactionRequest, is_reviewed: bool) {
         let Some(summariser) = self.maker(&job).map(Remote::summariser) else {
             let done = self.manager.compactor().compact_without_model(&mut self.log, &job);
             return self.compacted(done);
@@ -98,7 +109,8 @@ impl Chat {
             tasks.send(Event::Summarised(number, summary.map_err(|error| error.to_string())));
         });
         self.say(format!("Summarising {} messages; you can continue the chat.", job.messages_archived()));
-        self.compacting = Some(Compacting { number, job, task: task.abort_handle(), answer: None });
+        let task = task.abort_handle();
+        self.compacting = Some(Compacting { number, job, task, answer: None, is_reviewed });
     }
 
     pub(super) fn summarised(&mut self, number: u64, summary: Result<String, String>) {
@@ -108,7 +120,8 @@ impl Chat {
         }
     }
 
-    /// Replaces the archived messages by their summary, unless a reply is running.
+    /// Replaces the archived messages by their summary, unless a reply is running. Shows a summary that the
+    /// user reviews first, with the rules that it quotes.
     pub(super) fn take_summary(&mut self) {
         if !matches!(self.turn, Turn::Idle) {
             return;
@@ -116,8 +129,19 @@ impl Chat {
         let Some(compacting) = self.compacting.take_if(|compacting| compacting.answer.is_some()) else {
             return;
         };
-        let (compactor, job) = (self.manager.compactor(), &compacting.job);
         let Some(answer) = compacting.answer else { return };
+        match answer {
+            Ok(summary) if compacting.is_reviewed => {
+                self.say(format!("The summary:\n{summary}\nEnter uses it, Esc discards it."));
+                self.preview = Some(Preview::Summary(compacting.job, summary));
+            }
+            answer => self.use_summary(&compacting.job, answer),
+        }
+    }
+
+    /// Replaces the archived messages by a summary. Compacts without a model if there is none.
+    fn use_summary(&mut self, job: &CompactionRequest, answer: Result<String, String>) {
+        let compactor = self.manager.compactor();
         let applied = answer.and_then(|text| {
             compactor.apply_summary(&mut self.log, job, &text).map_err(|error| error.to_string())
         });
@@ -137,6 +161,10 @@ impl Chat {
             Ok(record) => {
                 let (count, freed) = (record.messages_archived, report::grouped(record.freed()));
                 self.say(format!("{count} messages are archived, {freed} tokens freed. /undo reverts this."));
+                if !record.left_out.is_empty() {
+                    let ids: Vec<&str> = record.left_out.iter().map(ItemId::as_str).collect();
+                    self.say(format!("The prompt has no room for {}.", ids.join(", ")));
+                }
             }
             Err(error) => self.fail(format!("Nothing was compacted: {error}")),
         }

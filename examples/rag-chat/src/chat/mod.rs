@@ -16,8 +16,8 @@ use crate::index::{Index, Refreshed};
 use crate::models::{self, Choice, Environment};
 use anyhow::Result;
 use compacting::Compacting;
-use context_window::compaction::CompactionRequest;
-use context_window::config::{CompactionStrategy, ReasoningPolicy, TtlPolicy};
+pub use compacting::Preview;
+use context_window::config::{CompactionStrategy, ReasoningPolicy, RulePolicy, TtlPolicy};
 use context_window::plan::Decision;
 use context_window::usage::{ContextEvent, Level};
 use context_window::{
@@ -73,7 +73,7 @@ pub struct Chat {
     started: u64,
     compacting: Option<Compacting>,
     /// A compaction in preview that waits for the user's answer.
-    pub preview: Option<CompactionRequest>,
+    pub preview: Option<Preview>,
     /// The last sent prompts, the newest last, which `/diff` compares.
     sent: Vec<Sent>,
     /// The cost of this run's replies, in billionths of a dollar.
@@ -304,6 +304,8 @@ fn manager(args: &Args, choice: &Choice, reasoning: ReasoningPolicy) -> Result<C
     if args.config.is_none() {
         // The user decides about an expired pin.
         config.ttl_policy = TtlPolicy::Ask;
+        // And about a lasting rule, once its message leaves the prompt.
+        config.compaction.rules = RulePolicy::Ask;
     }
     if reasoning == ReasoningPolicy::Drop {
         config.conversation.reasoning = reasoning;

@@ -1,7 +1,7 @@
 //! The layout of the screen.
 
 use super::{Focus, Screen, line, markdown};
-use crate::chat::{Chat, Turn};
+use crate::chat::{Chat, Preview, Turn};
 use context_window_ratatui::{
     Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, Transcript,
     UsageBar,
@@ -168,7 +168,10 @@ fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
     let title = match (&chat.turn, chat.indexing) {
         (_, Some((_, 0))) => "Scanning the folder".into(),
         (_, Some((done, of))) => format!("Indexing: {done} of {of} files"),
-        (Turn::Idle, None) if chat.preview.is_some() => "Compact? Enter: yes, Esc: no".into(),
+        (Turn::Idle, None) if matches!(chat.preview, Some(Preview::Job(_))) => {
+            "Compact? Enter: yes, Esc: no".into()
+        }
+        (Turn::Idle, None) if chat.preview.is_some() => "Use this summary? Enter: yes, Esc: no".into(),
         (Turn::Idle, None) if chat.is_busy() => "Summarising in the background; Ctrl-C stops it".into(),
         (Turn::Idle, None) => "Ask".to_owned(),
         (Turn::Searching(_), None) => "Searching documents".into(),

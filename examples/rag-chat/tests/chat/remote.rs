@@ -269,6 +269,10 @@ fn summary_is_made_while_the_chat_continues() {
     assert_eq!(server.summaries(), 1);
     assert_eq!(run.chat.log.compactions().count(), 0, "the reply was planned without it");
     run.settle();
+    // The user reviews it before it is used.
+    assert!(run.has_said("kettles, refunds and opening hours"), "{:?}", run.chat.remarks);
+    assert_eq!(run.chat.log.compactions().count(), 0);
+    run.chat.decide(true);
     assert_eq!(run.chat.log.compactions().count(), 1);
     assert_eq!(run.texts()[..texts.len()], texts[..], "nothing is deleted");
     assert_eq!(run.last(), "Slow words of a reply on its way.");
@@ -289,7 +293,7 @@ fn compaction_ends_with_the_history_it_was_requested_for() {
     // A failing command changes nothing and stops nothing.
     run.chat.enter("/compact");
     run.chat.decide(true);
-    run.enter("/undo nothing");
+    run.enter("/undo nothing").chat.decide(true);
     assert_eq!(run.chat.log.compactions().count(), 1);
     run.enter("/undo");
     for command in ["/sessions other", "/model offline", "/fresh"] {
