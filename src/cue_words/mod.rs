@@ -1,7 +1,7 @@
 //! Standing rules in messages of users: sentences that set how to work from then on (rule R2).
 //!
-//! Rules are found by the cue words of `config/standing_rules.toml` and by the lists and headings in which sentences
-//! stand, without a model. Text that a person did not write (code, quotes, documents, outputs) has none.
+//! Rules are found by the cue words of `config/standing_rules.toml` and by the lists and headings around the
+//! sentences, without a model. Text that a person did not write (code, quotes, documents, outputs) has none.
 
 mod words;
 mod cues;
@@ -13,11 +13,12 @@ mod blocks;
 mod sentences;
 mod grades;
 
+pub(crate) use words::Words;
+
 use blocks::Block;
 use grades::Grade;
 use sections::Section;
 use std::ops::Range;
-use words::Words;
 
 /// Maximum bytes of a rule. A longer sentence is a text without punctuation.
 const LONGEST: usize = 700;
@@ -55,6 +56,16 @@ pub fn find_rules(text: &str) -> Vec<Range<usize>> {
     rules
 }
 
+/// Finds the sentences that the author of a message wrote, in ascending order, without code and documents.
+pub(crate) fn find_sentences(text: &str) -> Vec<Range<usize>> {
+    let hidden = tags::hidden(text);
+    let blocks = blocks::blocks(text, &hidden);
+    let parts: Vec<Range<usize>> = blocks.iter().map(|block| block.range.clone()).collect();
+    let masks = quotes::joined(quotes::quotes(text, &parts), hidden);
+    let own = blocks.iter().filter(|block| block.section != Section::Pasted);
+    own.flat_map(|block| sentences::sentences(text, block.range.clone(), &masks)).collect()
+}
+
 /// Splits a block into sentences with their grades.
 fn sentences_of(text: &str, block: &Block, masks: &[Range<usize>]) -> Vec<Sentence> {
     let ranges = sentences::sentences(text, block.range.clone(), masks);
@@ -79,8 +90,8 @@ fn least_grade(block: &Block, sentence: &Sentence, in_strong_list: bool, has_str
     }
 }
 
-/// Checks if a user's message says a text word for word, apart from quotations, code and documents. A line break
-/// counts as a space.
+/// Checks if a user's message says a text word for word, apart from quotations, code and documents. A line
+/// break counts as a space.
 pub(crate) fn says(text: &str, quote: &str) -> bool {
     let quote = quote.split_whitespace().collect::<Vec<_>>().join(" ");
     let hidden = tags::hidden(text);
