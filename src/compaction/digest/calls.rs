@@ -79,11 +79,11 @@ impl Call {
         let done = || line.rsplit_once(DONE).and_then(done);
         let (call, outcome) = open.or_else(done).or_else(|| line.split_once(FAILED).map(failed))?;
         let counted = call.strip_suffix(" times)").and_then(|call| call.rsplit_once(" ("));
-        let counted = counted.and_then(|(call, times)| Some((call, times.parse().ok()?)));
+        let counted = counted.and_then(|(call, times)| Some((call, times.parse::<u32>().ok()?.into())));
         let (call, times) = counted.unwrap_or((&call, 1));
         let (name, arguments) = call.split_once(' ').unwrap_or((call, ""));
-        let resource = resource(arguments);
-        Some(Self { name: name.to_owned(), arguments: arguments.to_owned(), resource, outcome, times })
+        // The earlier digest lists or counts its resource.
+        Some(Self { name: name.to_owned(), arguments: arguments.to_owned(), resource: None, outcome, times })
     }
 
     /// Returns true if the call failed.

@@ -77,9 +77,9 @@ impl Lines<'_> {
             let mut numbers = numbers(numbers_of);
             let (kept, all) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
             record.left_out.statements += all.saturating_sub(kept);
-            for _ in 0..kept {
-                record.said.extend(self.next().map(statement));
-            }
+            record
+                .said
+                .extend(self.by_ref().take(usize::try_from(kept).unwrap_or(usize::MAX)).map(statement));
         } else if let Some((times, text)) = line.strip_prefix(ASKED).and_then(|asked| asked.split_once(": "))
         {
             let text = format!("{text}{}", self.indented());
@@ -130,7 +130,31 @@ impl Lines<'_> {
 /// Reads a line below the heading of statements.
 fn statement(line: &str) -> Request {
     let counted = line.strip_suffix(" times]").and_then(|line| line.rsplit_once(" ["));
-    let counted = counted.and_then(|(text, times)| Some((text, times.parse().ok()?)));
+    let counted = counted.and_then(|(text, times)| Some((text, times.parse::<u32>().ok()?.into())));
     let (text, times) = counted.unwrap_or((line, 1));
     Request { text: text.to_owned(), times }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_edited_by_hand_is_read_to_its_end() {
+        let mut earlier = Earlier::default();
+        let digest = "Free words.\nThe user asked, 3 times: Go\n\n  on.\n- run {}: no result\n- none\n\
+                      The user said (4000000000 of 7):\none [99999999999999999999 times]\ntwo [2 times]";
+        earlier.push_digest(digest, Vec::new());
+        let record = earlier.read_digests();
+        let texts: Vec<_> = record.requests().iter().map(|said| (said.text.clone(), said.times)).collect();
+        let expected = [
+            ("Free words.", 1),
+            ("- none", 1),
+            ("one [99999999999999999999 times]", 1),
+            ("two", 2),
+            ("Go\n\non.", 3),
+        ];
+        assert_eq!(texts, expected.map(|(text, times)| (text.to_owned(), times)));
+        assert_eq!(record.calls().count(), 1);
+    }
 }

@@ -68,7 +68,8 @@ pub(super) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns the numbers in a text, in their order.
+/// Returns the numbers in a text, in their order. Larger ones than any digest has are left out, so that no
+/// sum of numbers in a text edited by hand overflows.
 pub(super) fn numbers(text: &str) -> impl Iterator<Item = u64> {
-    text.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok())
+    text.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<u32>().ok().map(u64::from))
 }

@@ -220,3 +220,32 @@ proptest! {
         }
     }
 }
+
+/// The numbers of calls, failed calls, resources and statements that were left out go on to the next digest.
+#[test]
+fn digests_of_digests_count_what_they_leave_out() {
+    let mut log = Conversation::new();
+    let mut digest = String::new();
+    for round in 0..4 {
+        for step in 0..10 {
+            let id = format!("c{round}x{step}");
+            let arguments = format!("{{\"path\":\"src/{round}/{step}.rs\"}}");
+            log.push(Message::user(format!("Look at number {step} in folder {round} and at the lid.")));
+            log.push(Message::assistant("").with_tool_calls([ToolCall::new(id.as_str(), "read", arguments)]));
+            log.push(Message::tool(id.as_str(), if step < 5 { "Error: no such file" } else { "some text" }));
+            log.push(Message::assistant("Done. ".repeat(20)));
+        }
+        digest = compact(&mut log, 600);
+    }
+    let listed = |mark: &str| digest.lines().filter(|line| line.contains(mark)).count();
+    let numbers = |begins: &str| -> Vec<usize> {
+        let line = digest.lines().find(|line| line.starts_with(begins)).unwrap();
+        line.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
+    };
+    // The last question stays in the prompt, its call does not.
+    let counted = numbers("Earlier: ");
+    assert_eq!(counted[0] + listed("- read"), 40, "{digest}");
+    assert_eq!(counted[1] + listed(": failed: "), 20, "{digest}");
+    assert_eq!(numbers("The user said")[1], 39, "{digest}");
+    assert_eq!(numbers("Touched")[1], 40, "{digest}");
+}
