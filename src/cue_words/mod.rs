@@ -1,7 +1,8 @@
 //! Standing rules in messages of users: sentences that set how to work from then on (rule R2).
 //!
-//! Rules are found by the cue words of `config/standing_rules.toml` and by the lists and headings around the
-//! sentences, without a model. Text that a person did not write (code, quotes, documents, outputs) has none.
+//! Rules are found by the cue words of `config/standing_rules.toml` and by the lists and headings in which
+//! sentences stand, without a model. Text that a person did not write (code, quotes, documents, outputs) has
+//! none.
 
 mod words;
 mod cues;
