@@ -14,11 +14,12 @@ mod blocks;
 mod sentences;
 mod grades;
 
+pub(crate) use words::Words;
+
 use blocks::Block;
 use grades::Grade;
 use sections::Section;
 use std::ops::Range;
-use words::Words;
 
 /// Maximum bytes of a rule. A longer sentence is a text without punctuation.
 const LONGEST: usize = 700;
@@ -54,6 +55,16 @@ pub fn find_rules(text: &str) -> Vec<Range<usize>> {
         rules.extend(found.map(|sentence| sentence.range));
     }
     rules
+}
+
+/// Finds the sentences that the author of a message wrote, in ascending order, without code and documents.
+pub(crate) fn find_sentences(text: &str) -> Vec<Range<usize>> {
+    let hidden = tags::hidden(text);
+    let blocks = blocks::blocks(text, &hidden);
+    let parts: Vec<Range<usize>> = blocks.iter().map(|block| block.range.clone()).collect();
+    let masks = quotes::joined(quotes::quotes(text, &parts), hidden);
+    let own = blocks.iter().filter(|block| block.section != Section::Pasted);
+    own.flat_map(|block| sentences::sentences(text, block.range.clone(), &masks)).collect()
 }
 
 /// Splits a block into sentences with their grades.

@@ -6,7 +6,7 @@ use std::ops::Range;
 ///
 /// A character of a script without spaces is a word of its own.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(crate) struct Words {
     joined: String,
     /// The end of each word in `joined`.
     ends: Vec<u32>,
@@ -23,7 +23,7 @@ pub(super) const COLON: &str = ":";
 
 impl Words {
     /// Splits a part of a text into words. The masked parts of the text are in ascending order.
-    pub(super) fn new(text: &str, part: Range<usize>, masks: &[Range<usize>]) -> Self {
+    pub(crate) fn new(text: &str, part: Range<usize>, masks: &[Range<usize>]) -> Self {
         let mut words = Self::default();
         let mut at = part.start;
         let first = masks.partition_point(|mask| mask.end <= part.start);
@@ -73,19 +73,19 @@ impl Words {
     }
 
     /// Returns the number of words.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Returns a word, or an empty one after the last word.
-    pub(super) fn word(&self, at: usize) -> &str {
+    pub(crate) fn word(&self, at: usize) -> &str {
         let Some(end) = self.ends.get(at) else { return "" };
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.joined[start as usize..*end as usize]
     }
 
     /// Returns the words in their order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).map(|at| self.word(at))
     }
 }

@@ -2,6 +2,7 @@
 //! subject.
 
 mod by_provider;
+mod digest;
 mod due;
 mod retention;
 mod presets;
