@@ -446,7 +446,9 @@ fn a_plan_from_its_own_anchor_settles(planned: &Planned<'_>) -> Result<(), TestC
     let again = next(&settled);
     if again.included != settled.included {
         prop_assert_ne!(ids(&again, Section::Rag), ids(&settled, Section::Rag));
-        prop_assert_ne!(ids(&again, Section::SystemPinned), ids(&settled, Section::SystemPinned));
+        // Joined chunks alternate without a pin: a chunk costs less beside the one that it continues.
+        let same_pins = ids(&again, Section::SystemPinned) == ids(&settled, Section::SystemPinned);
+        prop_assert!(!same_pins || options.join_chunks);
         prop_assert_eq!(&next(&again).included, &settled.included);
         return Ok(());
     }

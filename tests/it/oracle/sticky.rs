@@ -227,10 +227,11 @@ impl Oracle<'_> {
         let asked = if before.same_question { self.live_question().map_or(0, |at| at + 1) } else { 0 };
         let new = replied.max(asked);
         let mut forms = before.forms.clone();
+        // A form whose first message is unknown does not apply.
+        forms.retain(|form| form.0 < known || form.0 == 0);
         if forms.last().and_then(|form| form.1) != now && (new < known || new == 0) {
             forms.push((new, now));
         }
-        forms.retain(|form| form.0 < known || form.0 == 0);
         // A form that begins after the next one begins with it.
         let start = |nth: usize| forms[nth..].iter().map(|form| form.0).min().unwrap_or_default();
         let of = (0..forms.len()).rfind(|nth| start(*nth) <= at)?;

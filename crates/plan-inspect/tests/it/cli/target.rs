@@ -170,5 +170,5 @@ fn tool_that_reads_results_is_declared_on_request() {
     assert!(short.contains("m2: only beginning and end are sent; the tool recall reads the rest"), "{short}");
     let own = r#"{"type": "function", "function": {"name": "recall", "parameters": {"properties": {"product": {}}}}}"#;
     let own = file("own.json", session(own).as_bytes());
-    insta::assert_snapshot!(fails(&[own.to_str().unwrap(), "--recall-tool"]), @"");
+    insta::assert_snapshot!(fails(&[own.to_str().unwrap(), "--recall-tool"]), @"plan-inspect: --recall-tool: the session declares a tool `recall` of its own without a parameter `handle`; expected a session without it, or with it under another name");
 }
