@@ -115,8 +115,8 @@ pub(super) fn of_archived_messages(
     let found = request.rules_to_remember(policy).to_remember().into_iter();
     let found = found.filter(|rule| log.position_of_rule(rule).is_some_and(|at| archived.contains(&at)));
     let mut rules = quoted.verified(log, &archived);
-    let quotes: BTreeSet<String> = rules.iter().map(StandingRule::folded).collect();
-    rules.extend(found.filter(|rule| !quotes.contains(&rule.folded())));
+    let known: BTreeSet<String> = rules.iter().map(StandingRule::folded).collect();
+    rules.extend(found.filter(|rule| !known.contains(&rule.folded())));
     rules.sort_by_key(|rule| place_in(log, rule));
     rules
 }

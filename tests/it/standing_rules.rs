@@ -122,9 +122,10 @@ fn rule_survives_digests_and_summaries_word_for_word() {
     for by_summary in [false, true] {
         let (manager, mut log) = (manager(|_| {}), talk(20));
         for _ in 0..5 {
-            match by_summary {
-                true => summarize(&manager, &mut log, "They worked."),
-                false => digest(&manager, &mut log),
+            if by_summary {
+                summarize(&manager, &mut log, "They worked.");
+            } else {
+                digest(&manager, &mut log);
             }
             let plan = plan(&manager, &log, 10_000);
             assert_eq!(sent(&plan), [format!("Standing rule: {RULE}")]);

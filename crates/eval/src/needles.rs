@@ -104,9 +104,12 @@ impl Needles {
         add(&mut log, &turns[middle..first]);
         plant(&mut log, NeedlePlace::Last);
         let mut begin = first;
-        let compact = |log: &mut Conversation| match self.is_summarized {
-            true => application.compact_by_summary(log, SUMMARY),
-            false => application.compact_now(log),
+        let compact = |log: &mut Conversation| {
+            if self.is_summarized {
+                application.compact_by_summary(log, SUMMARY)
+            } else {
+                application.compact_now(log)
+            }
         };
         let mut made = usize::from(compact(&mut log)?);
         for end in ends {

@@ -60,9 +60,10 @@ pub(super) fn notices(
                 grouped(*room)
             ),
         };
-        let (code, name) = match pin.is_rule {
-            true => (NoticeCode::RuleDropped, "standing rule"),
-            false => (NoticeCode::PinDropped, "pin"),
+        let (code, name) = if pin.is_rule {
+            (NoticeCode::RuleDropped, "standing rule")
+        } else {
+            (NoticeCode::PinDropped, "pin")
         };
         let text = format!("this {name} does not fit: {needs}{of_what}");
         notices.push(Notice { code, ids: ids(pin, candidates), text });

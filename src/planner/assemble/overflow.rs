@@ -60,6 +60,11 @@ impl LaidOut<'_> {
         let mut longest: Vec<&PlannedItem> =
             rows.iter().filter(|row| row.token_estimate.tokens > excess).collect();
         longest.retain(|row| clips == 0 || row.source != Source::Tool);
+        // Most of an offloaded result is not sent, and its line with the id is no text of the caller.
+        let is_offloaded = |row: &PlannedItem| {
+            candidates.log().position_of(&row.id).is_some_and(|at| candidates.offloaded(at).is_some())
+        };
+        longest.retain(|row| !is_offloaded(row));
         longest.sort_by_key(|row| Reverse(row.token_estimate.tokens));
         let mut shortened = None;
         for row in longest {

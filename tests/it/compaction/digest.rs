@@ -223,7 +223,7 @@ proptest! {
 
 /// The numbers of calls, failed calls, resources and statements that were left out go on to the next digest.
 #[test]
-fn digests_of_digests_count_what_they_leave_out() {
+fn digests_of_digests_count_entries_that_they_leave_out() {
     let mut log = Conversation::new();
     let mut digest = String::new();
     for round in 0..4 {

@@ -150,7 +150,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         reader.of_anthropic || declared.iter().any(|tool| tool.get().contains("\"input_schema\""));
     wire_format = wire_format.or(of_anthropic.then_some(WireFormat::Anthropic));
     let reader_unknown = reader.unknown;
-    let (mut log, ignored) = (reader.log, reader.ignored);
+    let (mut log, mut ignored) = (reader.log, reader.ignored);
     let own = session.context_window.as_ref().map(|own| own.settings()).transpose();
     let own = own.map_err(|detail| place.fault("context_window", &detail))?;
     remote.extend(session.context_window.iter().flat_map(|own| own.remote.iter().cloned()));
@@ -171,7 +171,6 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     if holds_nothing && log.system().is_empty() && rag.is_empty() {
         return Err(empty_session_error(place, &log, session.role.is_some(), &unread));
     }
-    let mut ignored = ignored;
     ignored.extend(note_on_results(log.messages()));
     let tools = tools(&declared, session.functions.unwrap_or_default(), reader_unknown)
         .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;

@@ -1,7 +1,10 @@
 //! A session without its texts gives the plan of the original session: the same rows with the same tokens.
 
 use crate::support::{generate, texts};
-use context_window::{Config, ContextPlan, ContextWindowManager, Model, TokenCounter, config::ToolResults};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, ItemKind, Model, RequestLimits, TokenCounter,
+    config::{RulePolicy, ToolResults},
+};
 use context_window_formats::{Session, SessionTexts, session_json};
 use proptest::{prelude::*, strategy::ValueTree as _};
 use serde_json::{Value, json};
@@ -185,4 +188,38 @@ fn short_texts_and_odd_arguments_keep_their_tokens() {
             assert_eq!(redacted, own, "{model} {session}");
         }
     }
+}
+
+/// Rules of the user are found in texts that a redacted file does not have. It has them as rules of their own.
+#[test]
+fn rules_of_the_user_are_redacted_and_still_sent() {
+    let mut config = Config::default();
+    config.compaction.rules = RulePolicy::Keep;
+    let manager =
+        ContextWindowManager::new(Model::named("gpt-4o").unwrap(), TokenCounter::chars_per_4(), config)
+            .unwrap();
+    let turn = |at: usize| {
+        [
+            json!({"role": "assistant", "content": format!("Part {at} is done.")}),
+            json!({"role": "user", "content": "Go on."}),
+        ]
+    };
+    let first = json!({"role": "user", "content": "Fix the tests. Never touch the zebra folder."});
+    let messages: Vec<Value> = [first].into_iter().chain((0..40).flat_map(turn)).collect();
+    let rules = json!([{"id": "tone", "text": "Prefer giraffes."}]);
+    let session = Session::from_json(&json!({"messages": messages, "rules": rules}).to_string()).unwrap();
+    let limits = RequestLimits::prompt_budget(300);
+    let first = manager.build_plan(&session.request().with_limits(limits)).unwrap();
+    let request = session.request().with_limits(limits).with_previous(first.anchor());
+    let plan = manager.build_plan(&request).unwrap();
+    assert_eq!(plan.included.iter().filter(|row| row.kind == ItemKind::Rule).count(), 2);
+    let json = session_json(&manager, &request, SessionTexts::Redacted).unwrap();
+    assert!(!json.contains("zebra") && !json.contains("giraffes") && !json.contains("Never"), "{json}");
+    let read = Session::from_json(&json).unwrap();
+    let other = ContextWindowManager::new(
+        Model::named("gpt-4o").unwrap(),
+        TokenCounter::chars_per_4(),
+        Config::default(),
+    );
+    assert_eq!(rows(&other.unwrap().build_plan(&read.request()).unwrap()), rows(&plan));
 }
