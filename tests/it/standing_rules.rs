@@ -199,10 +199,10 @@ fn summary_reports_a_replaced_rule_and_cue_words_replace_none() {
     assert_eq!(sent(&plan(&manager, &log, 10_000)), both[1..]);
     // The application's own rule stays, whatever a model reports.
     let mut log = by_words;
-    log.keep_rule(StandingRule::new("mine", "Always answer in English.")).unwrap();
+    log.keep_rule(StandingRule::new("mine", "Be brief.")).unwrap();
     grow(&mut log, 12);
-    summarize(&manager, &mut log, answer);
-    assert!(sent(&plan(&manager, &log, 10_000)).contains(&both[0].to_owned()));
+    summarize(&manager, &mut log, "Done.\n<standing_rules>\nreplaced: Be brief.\n</standing_rules>");
+    assert!(sent(&plan(&manager, &log, 10_000)).contains(&"Standing rule: Be brief.".to_owned()));
 }
 
 #[test]
