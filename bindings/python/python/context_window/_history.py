@@ -259,7 +259,9 @@ def _read_pins(log: Conversation) -> tuple[list[tuple[int, str]], dict[str, Any]
             pins[value["id"]] = value["priority"]
         elif kind == "unpinned" and value in pins:
             del pins[value]
-        elif kind in ("pinned", "unpinned", "ttl_set", "rule_dropped") or kind == "rule_kept" and "message" not in value:
+        elif (
+            kind in ("pinned", "unpinned", "ttl_set", "rule_dropped") or kind == "rule_kept" and "message" not in value
+        ):
             notes.append((len(live), line))
     return notes, pins
 
