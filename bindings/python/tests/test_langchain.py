@@ -474,9 +474,9 @@ def test_trim_messages_refuses_what_theirs_refuses() -> None:
 
 
 def test_an_agent_recalls_what_left_its_window() -> None:
-    fake = Fake(reports=False)
+    fake = Fake(seen=[], reports=False)
     middleware = ContextWindowMiddleware("gpt-4o", prompt_budget=BUDGET, recall=True)
-    agent = create_agent(fake, middleware=[middleware], checkpointer=InMemorySaver())
+    agent = create_agent(fake, tools=[look], middleware=[middleware], checkpointer=InMemorySaver())
     config: Any = {"configurable": {"thread_id": "recall"}}
     agent.invoke({"messages": [("human", "My sister Ida moved to Trondheim last spring.")]}, config)
     for day in range(40):

@@ -25,7 +25,7 @@ def sent(plan: cw.Plan) -> list[str]:
 
 
 def manager(policy: str) -> Manager:
-    return Manager("gpt-4o", options={"compaction": {"rules": policy}})
+    return Manager("gpt-4o", config={"compaction": {"rules": policy}})
 
 
 def test_a_rule_is_kept_word_for_word() -> None:

@@ -199,10 +199,8 @@ fn rules_of_the_user_are_redacted_and_still_sent() {
         ContextWindowManager::new(Model::named("gpt-4o").unwrap(), TokenCounter::chars_per_4(), config)
             .unwrap();
     let turn = |at: usize| {
-        [
-            json!({"role": "assistant", "content": format!("Part {at} is done.")}),
-            json!({"role": "user", "content": "Go on."}),
-        ]
+        let done = format!("Part {at} is done.");
+        [json!({"role": "assistant", "content": done}), json!({"role": "user", "content": "Go on."})]
     };
     let first = json!({"role": "user", "content": "Fix the tests. Never touch the zebra folder."});
     let messages: Vec<Value> = [first].into_iter().chain((0..40).flat_map(turn)).collect();
