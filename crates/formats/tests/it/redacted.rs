@@ -190,7 +190,8 @@ fn short_texts_and_odd_arguments_keep_their_tokens() {
     }
 }
 
-/// Rules of the user are found in texts that a redacted file does not have. It has them as rules of their own.
+/// Rules of the user are found in texts that a redacted file does not have. It has them as rules of their
+/// own.
 #[test]
 fn rules_of_the_user_are_redacted_and_still_sent() {
     let mut config = Config::default();
