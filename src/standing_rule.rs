@@ -5,12 +5,13 @@ use std::sync::Arc;
 /// A rule of the user: one lasting instruction of the user, in the user's words (rule R1).
 ///
 /// ```
-/// use context_window::{Conversation, Message, StandingRule};
+/// use context_window::{Conversation, Message, RuleSource, StandingRule};
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// let mut log = Conversation::from([Message::user("Fix the tests. Never touch the migrations folder.")]);
 /// log.keep_rule(StandingRule::new("migrations", "Never touch the migrations folder.").from_message("m0"))?;
-/// assert_eq!(log.rules().count(), 1);
+/// let sources: Vec<RuleSource> = log.rules().map(|rule| rule.source()).collect();
+/// assert_eq!(sources, [RuleSource::Application]);
 /// # Ok(())
 /// # }
 /// ```
