@@ -115,11 +115,11 @@
 
 // The order of the modules is the order of the layers: a module uses only those above it.
 mod item;
+#[doc(hidden)]
+pub mod text;
 mod standing_rule;
 mod cue_words;
 mod rag;
-#[doc(hidden)]
-pub mod text;
 mod error;
 mod name;
 #[doc(hidden)]

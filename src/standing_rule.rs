@@ -1,4 +1,4 @@
-use crate::item::ItemId;
+use crate::{item::ItemId, text::plain::fold_white_space};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -106,6 +106,6 @@ impl StandingRule {
 
     /// Returns the text with each run of white space as one space, in which equal rules are equal.
     pub(crate) fn folded(&self) -> String {
-        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+        fold_white_space(&self.text)
     }
 }

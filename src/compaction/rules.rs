@@ -3,7 +3,7 @@
 
 use crate::{
     config::RulePolicy,
-    conversation::Conversation,
+    conversation::{Conversation, KnownRule},
     cue_words,
     error::Error,
     item::{ItemId, ItemKind},
@@ -11,6 +11,7 @@ use crate::{
     plan::reason::{ExcludedReason, PolicyRule},
     planner::{manager::ContextWindowManager, request::PlanRequest},
     standing_rule::{RuleSource, StandingRule},
+    text::plain::fold_white_space,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,17 +59,18 @@ impl QuotedRules {
         (summary.trim_end(), quoted)
     }
 
-    /// Returns the quoted rules that the user says word for word in one of these messages, apart from
-    /// quotations, code and documents. Others are refused.
+    /// Returns the sentences of which the model quotes words that the user says in one of these messages, apart
+    /// from quotations, code and documents. Other quotes are refused.
     fn verified(&self, log: &Conversation, archived: &BTreeSet<u32>) -> Vec<StandingRule> {
         let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
         let mut verified = Vec::new();
         for quote in &self.rules {
-            let says = |position: &&u32| {
-                let message = log.message(**position);
-                message.own_texts().any(|text| cue_words::says(text, quote))
-            };
-            let Some(position) = archived.iter().rev().find(says) else {
+            let said = archived.iter().rev().find_map(|position| {
+                let mut texts = log.message(*position).own_texts();
+                let text = texts.find_map(|text| Some(&text[cue_words::find_quoted(text, quote)?]))?;
+                Some((*position, text))
+            });
+            let Some((position, text)) = said else {
                 tracing::info!(
                     target: "context_window::tokens",
                     bytes = quote.len(),
@@ -76,18 +78,20 @@ impl QuotedRules {
                 );
                 continue;
             };
-            let number = numbers.entry(*position).or_default();
+            if verified.iter().any(|rule: &StandingRule| *rule.text == *text) {
+                continue;
+            }
+            let number = numbers.entry(position).or_default();
             *number += 1;
-            verified.push(StandingRule::quoted(&log.message_id(*position), *number, quote));
+            verified.push(StandingRule::quoted(&log.message_id(position), *number, text));
         }
         verified
     }
 
     /// Returns the ids of the known rules that a model reports as replaced. Those of the application stay.
-    pub(super) fn replaced(&self, known: &[(u32, StandingRule)]) -> Vec<ItemId> {
-        let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let replaced: BTreeSet<String> = self.replaced.iter().map(|text| fold(text)).collect();
-        let known = known.iter().map(|(_, rule)| rule);
+    pub(super) fn replaced(&self, known: &[KnownRule]) -> Vec<ItemId> {
+        let replaced: BTreeSet<String> = self.replaced.iter().map(|text| fold_white_space(text)).collect();
+        let known = known.iter().map(|known| &known.rule);
         let known = known.filter(|rule| rule.source != RuleSource::Application);
         known.filter(|rule| replaced.contains(&rule.folded())).map(|rule| rule.id.clone()).collect()
     }
@@ -112,7 +116,7 @@ pub(super) fn of_archived_messages(
     let archived: BTreeSet<u32> = (0..log.turns().messages())
         .filter(|position| leaves(*position) && log.message(*position).role() == Role::User)
         .collect();
-    let found = request.rules_to_remember(policy).to_remember().into_iter();
+    let found = request.rules_to_remember(policy).found().into_iter();
     let found = found.filter(|rule| log.position_of_rule(rule).is_some_and(|at| archived.contains(&at)));
     let mut rules = quoted.verified(log, &archived);
     let known: BTreeSet<String> = rules.iter().map(StandingRule::folded).collect();

@@ -51,6 +51,7 @@ pub use provider_summary::ProviderSummary;
 #[doc(hidden)]
 pub use provider_summary::TYPE as PROVIDER_COMPACTION;
 use rules::KeptRules;
+pub(crate) use rules::KnownRule;
 pub use sent_with::SentText;
 use sent_with::SentWith;
 pub(crate) use sent_with::sent_state_row;

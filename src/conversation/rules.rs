@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     item::ItemId,
     message::Role,
-    plan::{FoundRules, anchor::Anchor},
+    plan::{SearchedRules, anchor::Anchor},
     standing_rule::{RuleSource, StandingRule},
     text::plain::short,
 };
@@ -26,8 +26,25 @@ pub(super) struct KeptRules {
     next: u32,
 }
 
+/// A rule of the user that a request knows.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownRule {
+    pub(crate) rule: StandingRule,
+    /// The number of messages before it in the log.
+    pub(crate) before: u32,
+    /// The position of its message. `None` if the message is not in this conversation.
+    pub(crate) position: Option<u32>,
+}
+
 /// A place in the log: the number of messages before it, then the number of the rule there.
 type Place = (u32, u32);
+
+/// A rule with the position of its message.
+struct Located<'r> {
+    rule: &'r StandingRule,
+    place: Place,
+    position: Option<u32>,
+}
 
 impl KeptRules {
     /// Keeps a rule. A rule with its id is replaced, and its place stays.
@@ -85,19 +102,19 @@ impl Conversation {
     #[must_use]
     pub fn rule(&self, id: &ItemId) -> Option<StandingRule> {
         let found = self.find_rules(self.anchor()).rules;
-        let mut known = self.known_rules(self.anchor(), &found).into_iter().map(|(_, rule)| rule);
+        let mut known = self.known_rules(self.anchor(), &found).into_iter().map(|known| known.rule);
         known.find(|rule| rule.id == *id)
     }
 
     /// Returns the user's rules of the conversation in log order: those that the application keeps, and those
     /// that were found in messages up to the last prompt or compaction.
     pub fn rules(&self) -> impl Iterator<Item = StandingRule> {
-        self.known_rules(self.anchor(), &[]).into_iter().map(|(_, rule)| rule)
+        self.known_rules(self.anchor(), &[]).into_iter().map(|known| known.rule)
     }
 
     /// Finds the user's rules in the messages of the user that the last prompt did not search (rule R2).
     /// Rules of archived messages are in the records of their compactions.
-    pub(crate) fn find_rules(&self, anchor: Option<&Anchor>) -> FoundRules {
+    pub(crate) fn find_rules(&self, anchor: Option<&Anchor>) -> SearchedRules {
         let through = anchor.and_then(|anchor| anchor.rules_through.as_ref());
         let searched = through.and_then(|id| self.position_of(id)).map_or(0, |position| position + 1);
         let mut rules = Vec::new();
@@ -112,44 +129,55 @@ impl Conversation {
                 rules.extend(found.zip(1..).map(|(text, number)| StandingRule::found(&id, number, text)));
             }
         }
-        FoundRules { rules, through: self.len().checked_sub(1).map(|last| self.message_id(last)) }
+        SearchedRules { rules, through: self.len().checked_sub(1).map(|last| self.message_id(last)) }
     }
 
-    /// Returns the user's rules with their places, in the order of the places. `anchor` is that of the last
-    /// prompt, `found` are rules that were found since.
+    /// Checks if the application keeps rules of the user.
+    pub(crate) fn keeps_rules(&self) -> bool {
+        !self.rules.kept.is_empty()
+    }
+
+    /// Returns the user's rules in the order of their places. `anchor` is that of the last prompt, `found` are
+    /// rules that were found since.
     ///
     /// Of equal texts, the newest counts, or the one that the application keeps.
-    pub(crate) fn known_rules(
-        &self,
-        anchor: Option<&Anchor>,
-        found: &[StandingRule],
-    ) -> Vec<(u32, StandingRule)> {
+    pub(crate) fn known_rules(&self, anchor: Option<&Anchor>, found: &[StandingRule]) -> Vec<KnownRule> {
         let of_compactions = self.compactions().flat_map(|record| &record.rules);
         let of_messages = of_compactions.chain(anchor.iter().flat_map(|anchor| &anchor.rules)).chain(found);
         let is_free = |rule: &&StandingRule| {
             !self.rules.kept.contains_key(&rule.id) && !self.rules.dropped.contains(&rule.id)
         };
-        let mut by_id: BTreeMap<&ItemId, (Place, &StandingRule)> = BTreeMap::new();
+        let mut by_id: BTreeMap<&ItemId, Located<'_>> = BTreeMap::new();
         for (number, rule) in (0..).zip(of_messages.filter(is_free)) {
-            by_id.entry(&rule.id).or_insert((self.place(rule, number), rule));
+            by_id.entry(&rule.id).or_insert_with(|| self.locate(rule, (0, number)));
         }
-        let kept = self.rules.kept.values().map(|(place, rule)| match &rule.message {
-            Some(_) => (self.place(rule, place.1), rule),
-            None => (*place, rule),
+        let kept = self.rules.kept.values().map(|(place, rule)| match rule.message {
+            Some(_) => self.locate(rule, (0, place.1)),
+            None => self.locate(rule, *place),
         });
-        let mut all: Vec<(Place, &StandingRule)> = by_id.into_values().chain(kept).collect();
-        all.retain(|(_, rule)| !self.is_rewound(rule));
-        // Numbers of rules found in one message are compared by their ids' order of finding, which is stable.
-        all.sort_by_key(|(place, _)| *place);
+        let mut all: Vec<Located<'_>> = by_id.into_values().chain(kept).collect();
+        all.retain(|one| !one.position.is_some_and(|at| self.is_rewound(at)));
+        all.sort_by_key(|one| one.place);
         let mut texts = BTreeSet::new();
-        let is_kept = |rule: &StandingRule| rule.source == RuleSource::Application;
+        let is_kept = |one: &&Located<'_>| one.rule.source == RuleSource::Application;
         // The application's first, then the newest: the first one with a text counts.
-        let own = all.iter().filter(|(_, rule)| is_kept(rule));
-        let others = all.iter().filter(|(_, rule)| !is_kept(rule));
-        let ranked = own.rev().chain(others.rev()).filter(|(_, rule)| texts.insert(rule.folded()));
-        let counted: BTreeSet<&ItemId> = ranked.take(MOST).map(|(_, rule)| &rule.id).collect();
-        let counted = all.iter().filter(|(_, rule)| counted.contains(&rule.id));
-        counted.map(|((before, _), rule)| (*before, (*rule).clone())).collect()
+        let ranked = all.iter().filter(is_kept).rev().chain(all.iter().filter(|one| !is_kept(one)).rev());
+        let ranked = ranked.filter(|one| texts.insert(one.rule.folded()));
+        let counted: BTreeSet<&ItemId> = ranked.take(MOST).map(|one| &one.rule.id).collect();
+        all.retain(|one| counted.contains(&one.rule.id));
+        let known = |one: Located<'_>| KnownRule {
+            rule: one.rule.clone(),
+            before: one.place.0,
+            position: one.position,
+        };
+        all.into_iter().map(known).collect()
+    }
+
+    /// Finds the message of a rule. Its place is directly after that message, or `otherwise` if there is none.
+    fn locate<'r>(&self, rule: &'r StandingRule, otherwise: Place) -> Located<'r> {
+        let position = self.position_of_rule(rule);
+        let place = position.map_or(otherwise, |position| (position + 1, otherwise.1));
+        Located { rule, place, position }
     }
 
     /// Returns the position of the message that says a rule. Returns `None` if it is not in this
@@ -163,15 +191,8 @@ impl Conversation {
         (message.role() == Role::User && is_known).then_some(position)
     }
 
-    /// Returns the place of a rule: that of its message, or the beginning if the message is not in this
-    /// conversation.
-    fn place(&self, rule: &StandingRule, number: u32) -> Place {
-        (self.position_of_rule(rule).map_or(0, |position| position + 1), number)
-    }
-
-    /// Checks if a rewind removed the message of a rule.
-    fn is_rewound(&self, rule: &StandingRule) -> bool {
-        let position = self.position_of_rule(rule);
-        position.is_some_and(|at| self.archive_index().archived(at) == Some(ArchivedBy::Rewind))
+    /// Checks if a rewind removed a message.
+    fn is_rewound(&self, position: u32) -> bool {
+        self.archive_index().archived(position) == Some(ArchivedBy::Rewind)
     }
 }

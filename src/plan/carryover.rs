@@ -1,6 +1,6 @@
 //! The parts of a plan for the conversation and the next plan, not for a reader.
 
-use super::{FoundRules, PromptSettings, ResultForm, Sender, TraceIds, anchor::Anchor};
+use super::{PromptSettings, ResultForm, SearchedRules, Sender, TraceIds, anchor::Anchor};
 use crate::{
     config::UsageOptions,
     item::ItemId,
@@ -21,7 +21,7 @@ pub(crate) struct Carryover {
     pub(crate) result_forms: Vec<ResultForm>,
     /// The user's rules that were found in the messages, and the last message in which they were looked for
     /// (rule R2).
-    pub(crate) found_rules: FoundRules,
+    pub(crate) rules: SearchedRules,
     /// The last message whose documents and state are no longer sent (retained texts, rule S10).
     pub(crate) released_through: Option<ItemId>,
     /// The account and end user that send the prompt, as hashes (rule K8).

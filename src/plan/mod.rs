@@ -77,7 +77,7 @@
 //! ```
 
 pub(crate) mod reason;
-mod found_rules;
+mod searched_rules;
 mod retention_cost;
 mod result_form;
 mod editing;
@@ -107,7 +107,6 @@ pub use composition::{Composition, Kind, LargeItem};
 #[doc(hidden)]
 pub use composition::{GridCells, RowKey, RowKind, about, first_line, kind_of, kind_of_message};
 pub use editing::ContextEditing;
-pub(crate) use found_rules::FoundRules;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, IncludedReason, LimitedBy, Never, PolicyRule, Reason};
@@ -116,6 +115,7 @@ pub use remote_context::RemoteContext;
 pub(crate) use result_form::{Offload, ResultForm};
 pub use retention_cost::RetentionCost;
 pub use retrieval_budget::RetrievalBudget;
+pub(crate) use searched_rules::SearchedRules;
 pub(crate) use settings::PromptSettings;
 pub(crate) use trace::TraceIds;
 
@@ -570,7 +570,7 @@ impl ContextPlan {
     /// Returns the user's rules that this prompt knows, in log order, sent or not (rules R1, R2).
     #[must_use]
     pub fn rules(&self) -> &[StandingRule] {
-        &self.carryover.found_rules.rules
+        &self.carryover.rules.rules
     }
 
     /// Returns the events of a plan for a user interface (rules T2, R2, C10): one for each item whose TTL is

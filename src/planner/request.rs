@@ -12,7 +12,7 @@ use crate::{
     item::ItemId,
     message::Tool,
     plan::{
-        FoundRules, PromptSettings, RemoteContext, TraceIds,
+        PromptSettings, RemoteContext, SearchedRules, TraceIds,
         anchor::{Anchor, Sender},
     },
     provider::{meter::Meter, model::RequestLimits},
@@ -59,7 +59,7 @@ pub struct PlanRequest<'a> {
     pub(crate) conversation_id: Option<String>,
     pub(crate) prompt_id: Option<String>,
     /// The user's rules that were found in the messages since the last prompt, once they are asked for.
-    pub(crate) found_rules: OnceLock<FoundRules>,
+    pub(crate) found_rules: OnceLock<SearchedRules>,
     /// True if unset settings are taken from the last prompt.
     pub(crate) is_like_last: bool,
 }

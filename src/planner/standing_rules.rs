@@ -9,13 +9,13 @@
 
 use crate::{
     config::RulePolicy,
-    conversation::{ArchivedBy, Conversation, Note, Notes, Place, RuleNote, TurnIndex},
+    conversation::{ArchivedBy, Conversation, KnownRule, Note, Notes, Place, RuleNote, TurnIndex},
     item::{ItemId, PinnedItem},
     message::Message,
-    plan::FoundRules,
+    plan::SearchedRules,
     planner::request::PlanRequest,
     provider::wording,
-    standing_rule::{RuleSource, StandingRule},
+    standing_rule::RuleSource,
 };
 use std::borrow::Cow;
 
@@ -27,10 +27,10 @@ pub(super) fn notes_and_rules<'a>(request: &'a PlanRequest<'a>, policy: RulePoli
         return Cow::Borrowed(log.note_entries());
     }
     let mut notes = log.note_entries().clone();
-    for (before, rule) in rules {
+    for KnownRule { rule, before, position } in rules {
         let message = Message::user(wording::standing_rule(&rule.text));
         let asks = policy == RulePolicy::Ask && rule.source != RuleSource::Application;
-        let source = rule.message.as_ref().map(|id| (id.clone(), log.position_of_rule(&rule)));
+        let source = rule.message.as_ref().map(|id| (id.clone(), position));
         let item = PinnedItem::new(rule.id.clone(), rule.text.clone());
         notes.push(Note { before, item, message, rule: Some(RuleNote { message: source, asks }) });
     }
@@ -39,32 +39,35 @@ pub(super) fn notes_and_rules<'a>(request: &'a PlanRequest<'a>, policy: RulePoli
 
 impl PlanRequest<'_> {
     /// Returns the user's rules that a request knows under a policy, in the order of their messages.
-    pub(crate) fn known_rules(&self, policy: RulePolicy) -> Vec<(u32, StandingRule)> {
+    pub(crate) fn known_rules(&self, policy: RulePolicy) -> Vec<KnownRule> {
         if policy != RulePolicy::Off {
             return self.log.known_rules(self.last_anchor(), &self.found_rules().rules);
         }
-        let mut rules = self.log.known_rules(None, &[]);
-        rules.retain(|(_, rule)| rule.source == RuleSource::Application);
-        rules
+        if !self.log.keeps_rules() {
+            return Vec::new();
+        }
+        let mut known = self.log.known_rules(None, &[]);
+        known.retain(|known| known.rule.source == RuleSource::Application);
+        known
     }
 
     /// Returns the user's rules that are found in messages since the last prompt.
-    fn found_rules(&self) -> &FoundRules {
+    fn found_rules(&self) -> &SearchedRules {
         self.found_rules.get_or_init(|| self.log.find_rules(self.last_anchor()))
     }
 
     /// Returns the user's rules of a prompt, and the last message that was searched for them.
-    pub(crate) fn rules_to_remember(&self, policy: RulePolicy) -> FoundRules {
-        let rules = self.known_rules(policy).into_iter().map(|(_, rule)| rule).collect();
+    pub(crate) fn rules_to_remember(&self, policy: RulePolicy) -> SearchedRules {
+        let rules = self.known_rules(policy).into_iter().map(|known| known.rule).collect();
         let through = if policy == RulePolicy::Off { None } else { self.found_rules().through.clone() };
-        FoundRules { rules, through }
+        SearchedRules { rules, through }
     }
 }
 
 /// Checks if the message of a rule is certain to be left out of the prompt: a compaction archived it, or it
 /// is before the window that continues. `start` is the first turn of that window. No message is certain to be
 /// left out if any is pinned.
-pub(super) fn is_out(log: &Conversation, rule: &RuleNote, start: Option<TurnIndex>) -> bool {
+pub(super) fn is_surely_left_out(log: &Conversation, rule: &RuleNote, start: Option<TurnIndex>) -> bool {
     let Some(position) = rule.message.as_ref().and_then(|(_, position)| *position) else { return true };
     if !log.pin_priorities().is_empty() {
         return false;

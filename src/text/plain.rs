@@ -150,6 +150,11 @@ pub fn percentages(parts: &[u64], whole: u64) -> Vec<u64> {
     divided.into_iter().map(|part| part as u64).collect()
 }
 
+/// Writes each run of white space as one space, and none around the text.
+pub(crate) fn fold_white_space(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Divides `cells` in proportion to the parts, by the largest remainder method. The results sum to `cells`,
 /// unless all parts are 0. Of equal remainders, the first part gets the extra cell.
 pub(crate) fn by_largest_remainder(parts: &[u64], cells: usize) -> Vec<usize> {

@@ -166,8 +166,22 @@ fn summary_quotes_rules_of_the_users_own_words_only() {
     assert_eq!(record.summary.as_deref(), Some("They talked."));
     let rules: Vec<_> =
         record.rules.iter().map(|rule| (rule.text(), rule.source(), rule.message())).collect();
-    assert_eq!(rules, [("I speak German with you.", RuleSource::Summary, Some(&"m0".into()))]);
-    assert_eq!(sent(&plan(&manager, &log, 10_000)), ["Standing rule: I speak German with you."]);
+    assert_eq!(rules, [("I speak German\nwith you.", RuleSource::Summary, Some(&"m0".into()))]);
+    assert_eq!(sent(&plan(&manager, &log, 10_000)), ["Standing rule: I speak German\nwith you."]);
+}
+
+#[test]
+fn quoted_part_of_a_sentence_keeps_the_whole_sentence() {
+    let manager = manager(|_| {});
+    let first = "You may read it. I never want you to touch the migrations folder! Start.\n- One thing. Then another.";
+    let long = format!("{} and the logs are short", "word ".repeat(200));
+    let mut log = Conversation::from([Message::user(first), Message::user(long)]);
+    grow(&mut log, 8);
+    let answer = "They talked.\n<standing_rules>\ntouch the migrations folder.\nOne thing. Then\n\
+                  I never want you to touch the migrations folder!\nthe logs are short\n.\n</standing_rules>";
+    summarize(&manager, &mut log, answer);
+    let rules: Vec<String> = log.rules().map(|rule| rule.text().to_owned()).collect();
+    assert_eq!(rules, ["I never want you to touch the migrations folder!", "One thing. Then another."]);
 }
 
 #[test]

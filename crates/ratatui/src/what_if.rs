@@ -141,8 +141,11 @@ impl WhatIf {
     /// Unknown ids are ignored.
     pub fn apply(&self, log: &mut Conversation) {
         for (id, pinned) in &self.pins {
+            // A search for rules reads the whole conversation, so it is only for ids of nothing else.
+            let is_item = log.has_note(id) || log.position_of_message(id.as_str()).is_some();
+            let rule = if is_item { None } else { log.rule(id) };
             // An error means an unknown id, which is ignored.
-            match (pinned, log.rule(id)) {
+            match (pinned, rule) {
                 (true, Some(rule)) => drop(log.keep_rule(rule)),
                 (true, None) => drop(log.pin_message(id, Priority::High)),
                 (false, Some(_)) => drop(log.drop_rule(id)),

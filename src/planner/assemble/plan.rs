@@ -119,7 +119,7 @@ impl<'r> LaidOut<'r> {
         let carryover = Carryover {
             row_messages: draft.row_messages,
             result_forms: candidates.result_forms().to_vec(),
-            found_rules: candidates.rules_to_remember(),
+            rules: candidates.rules_to_remember(),
             released_through: candidates.retained().released_through(rendering),
             sender: candidates.request().sender.clone(),
             documents_stay: candidates.retained().retains_texts(),

@@ -15,7 +15,7 @@ use crate::{
     item::{ItemId, ItemKind, Ttl},
     message::{Message, Role},
     plan::{
-        FoundRules, PlannedItem, Target,
+        PlannedItem, SearchedRules, Target,
         anchor::{Anchor, Sticky, StickyDocuments},
         reason::{ExcludedReason, PolicyRule},
     },
@@ -230,11 +230,12 @@ impl<'a> Candidates<'a> {
         let notes = standing_rules::notes_and_rules(request, config.compaction.rules);
         check_rule_ids(log, &notes)?;
         let start = window_start.map(|start| turn_of(log, start));
-        let is_sent = |note: &Note, rule: &RuleNote| {
-            replan.sent_again().rules.contains(&note.item.id) || standing_rules::is_out(log, rule, start)
+        let has_left = |note: &Note, rule: &RuleNote| {
+            replan.sent_again().rules.contains(&note.item.id)
+                || standing_rules::is_surely_left_out(log, rule, start)
         };
-        let gathered = pins::Gathering { rules: &rules, request, notes: &notes, documents_come_last };
-        let (pins, ineligible_pins) = gathered.in_order(&required_conversation, is_sent)?;
+        let sources = pins::PinSources { rules: &rules, request, notes: &notes, documents_come_last };
+        let (pins, ineligible_pins) = sources.gather(&required_conversation, has_left)?;
 
         let live_from = log.turns().worked_on_from();
         let kept = sticky_document_count.map_or(documents.len(), |count| count as usize);
@@ -311,7 +312,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// Returns the user's rules for the anchor of the prompt.
-    pub(crate) fn rules_to_remember(&self) -> FoundRules {
+    pub(crate) fn rules_to_remember(&self) -> SearchedRules {
         self.request.rules_to_remember(self.config.compaction.rules)
     }
 

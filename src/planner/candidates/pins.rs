@@ -34,7 +34,7 @@ pub(crate) struct Pin {
 }
 
 /// The sources of pins.
-pub(super) struct Gathering<'g, 'a> {
+pub(super) struct PinSources<'g, 'a> {
     pub(super) rules: &'g EligibilityRules<'a>,
     pub(super) request: &'g PlanRequest<'a>,
     /// The notes of the conversation, followed by the user's rules.
@@ -42,20 +42,20 @@ pub(super) struct Gathering<'g, 'a> {
     pub(super) documents_come_last: bool,
 }
 
-impl Gathering<'_, '_> {
+impl PinSources<'_, '_> {
     /// Returns the notes, rules of the user and pinned exchanges that may be sent, and the reasons of those
     /// that may not. Pins are sorted by priority, then newest first (rule S2). Rules follow (rule R3).
     ///
-    /// `required` are the required candidates of the conversation, which are not paid for by pins. `is_sent`
+    /// `required` are the required candidates of the conversation, which are not paid for by pins. `has_left`
     /// returns true for a rule whose message is not in the prompt.
     ///
     /// # Errors
     ///
     /// Fails if a pinned call has no result and the policy is to reject it (rule H2).
-    pub(super) fn in_order(
+    pub(super) fn gather(
         &self,
         required: &[CandidateId],
-        is_sent: impl Fn(&Note, &RuleNote) -> bool,
+        has_left: impl Fn(&Note, &RuleNote) -> bool,
     ) -> Result<(Vec<Pin>, BTreeMap<CandidateId, ExcludedReason>), Error> {
         let (rules, log) = (self.rules, self.rules.log());
         let (mut pins, mut ineligible) = (Vec::new(), BTreeMap::new());
@@ -63,7 +63,7 @@ impl Gathering<'_, '_> {
             let id = CandidateId::Note(number);
             let waits = || self.documents_come_last && waits(note, self.request);
             let reason = match &note.rule {
-                Some(rule) => rule_reason(rule, rules, || is_sent(note, rule)),
+                Some(rule) => rule_reason(rule, rules, || has_left(note, rule)),
                 None => None,
             };
             match reason.or_else(|| note_reason(note, rules, waits)) {
@@ -114,13 +114,13 @@ impl Gathering<'_, '_> {
 fn rule_reason(
     rule: &RuleNote,
     rules: &EligibilityRules<'_>,
-    is_sent: impl FnOnce() -> bool,
+    has_left: impl FnOnce() -> bool,
 ) -> Option<ExcludedReason> {
     let (message, position) = rule.message.as_ref().map_or((None, None), |(id, at)| (Some(id), *at));
     if let Eligibility::Out(expired) = position.map_or(Eligibility::Eligible, |at| rules.messages(&[at])) {
         return Some(expired);
     }
-    if let Some(message) = message.filter(|_| !is_sent()) {
+    if let Some(message) = message.filter(|_| !has_left()) {
         return Some(ExcludedReason::InWindow { of: message.clone() });
     }
     rule.asks.then_some(ExcludedReason::Policy(PolicyRule::Unconfirmed))

@@ -61,7 +61,7 @@ impl<W: Walker> Selector<'_, W> {
         }
         if !rules.is_empty() && chosen.reasons.pins.is_empty() {
             let room = if followed { room.without_merge() } else { room };
-            return self.offer_with_spent(room, spent, chosen);
+            return self.offer_rest_to_rules(room, spent, chosen);
         }
         // A pin is left out, so the rules wait for the tokens that it cannot use.
         Ok(())
@@ -70,12 +70,12 @@ impl<W: Walker> Selector<'_, W> {
     /// Offers a room to every rule of the user that is not included (rule R3). Replaces the reasons of
     /// excluded rules.
     pub(super) fn offer_to_rules(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
-        self.offer_with_spent(room, 0, chosen)
+        self.offer_rest_to_rules(room, 0, chosen)
     }
 
     /// Offers a room to every rule of the user that is not included. Pins of the same offer have taken
     /// `spent` tokens of it.
-    fn offer_with_spent(&self, room: Room, spent: u64, chosen: &mut Selection<W>) -> Result<(), Error> {
+    fn offer_rest_to_rules(&self, room: Room, spent: u64, chosen: &mut Selection<W>) -> Result<(), Error> {
         let rules = &self.index.pins[self.index.first_rule()..];
         let mut taken = 0u64;
         for rule in rules.iter().filter(|rule| chosen.has(rule.id)) {

@@ -293,26 +293,26 @@ impl Life {
 /// For any change between two prompts, no block is sent that the model would refuse.
 #[test]
 fn no_refusable_block_is_sent() {
-    lives(Keeps::Committed, cases(400, 2_500, 100_000));
+    lives(Keeps::Committed, cases(400, 1_200, 100_000));
 }
 
 /// The same holds for blocks of unknown origin if the last prompt is known.
 #[test]
 fn no_refusable_block_of_unknown_origin_is_sent() {
-    lives(Keeps::Anchors, cases(150, 1_250, 50_000));
-    lives(Keeps::OldAnchors, cases(150, 1_250, 50_000));
+    lives(Keeps::Anchors, cases(150, 600, 50_000));
+    lives(Keeps::OldAnchors, cases(150, 600, 50_000));
 }
 
 /// The same holds if only some replies are committed.
 #[test]
 fn no_refusable_block_between_committed_ones_is_sent() {
-    lives(Keeps::Some, cases(300, 2_500, 100_000));
+    lives(Keeps::Some, cases(300, 1_200, 100_000));
 }
 
 /// The same holds for a file that names everything that was sent and keeps its reasoning.
 #[test]
 fn no_refusable_block_of_a_file_is_sent() {
-    lives(Keeps::File, cases(300, 2_500, 100_000));
+    lives(Keeps::File, cases(300, 1_200, 100_000));
 }
 
 /// Plays random conversations with this kind of storage in both formats.
