@@ -256,7 +256,7 @@ def test_indexes_are_released_with_their_plans_and_conversations(manager: Manage
     plans(500)
     before = resident()
     plans(4_000)
-    # An index of this conversation has more than 10 kB: the indexes that are released had more than 40 MB.
+    # If the indexes of the copies were kept, they would have 22 MB.
     assert resident() - before < 16 << 20, "indexes are kept"
 
 
