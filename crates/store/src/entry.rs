@@ -5,7 +5,7 @@ use crate::error::{Error, Repr};
 use context_window::{
     conversation::{Entry, Event},
     events::LogEvent,
-    events::checksum::checksum,
+    events::checksum::{checksum, has_checksum},
     plan::SentItems,
 };
 use std::fmt;
@@ -188,7 +188,7 @@ impl SessionName<'_> {
     /// `ErrorKind::Store` if the checksum does not match.
     pub(super) fn intact<'r>(&self, row: &'r Row) -> Result<&'r str, Error> {
         let text = row.entry.as_deref().unwrap_or_default();
-        if checksum(row.n, text) == row.sum {
+        if has_checksum(row.n, text, &row.sum) {
             Ok(text)
         } else {
             Err(self.damaged(row.n, "does not match its checksum"))
@@ -200,7 +200,7 @@ impl SessionName<'_> {
     pub(super) fn items(&self, n: u64, items: Option<&str>) -> Result<SentItems, Error> {
         let fault = |what: &str| self.damaged(n, format!("the items of its prompt {what}"));
         let (sum, json) = items.ok_or_else(|| fault("are missing"))?.split_once(' ').unwrap_or_default();
-        if checksum(n, json) != sum {
+        if !has_checksum(n, json, sum) {
             return Err(fault("do not match their checksum"));
         }
         serde_json::from_str(json).map_err(|error| fault(&format!("cannot be read ({error})")))

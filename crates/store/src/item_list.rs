@@ -83,13 +83,17 @@ fn opening(kind: &str) -> String {
 
 /// Returns the item in a part of an unknown type, if it is an item of type `kind`. `opening` is the beginning
 /// of such a part.
-fn item_of(part: &str, kind: &str, opening: &str) -> Option<String> {
+fn item_of(part: Cow<'_, str>, kind: &str, opening: &str) -> Option<String> {
     if let Some(item) = part.strip_prefix(opening) {
         let item = item.strip_suffix('}')?;
         // A part of another writer may have further keys, and is not an item then.
-        return serde_json::from_str::<IgnoredAny>(item).is_ok().then(|| item.to_owned());
+        serde_json::from_str::<IgnoredAny>(item).ok()?;
+        let mut item = part.into_owned();
+        item.drain(..opening.len());
+        item.pop();
+        return Some(item);
     }
-    let held: HeldItem<'_> = serde_json::from_str(part).ok()?;
+    let held: HeldItem<'_> = serde_json::from_str(&part).ok()?;
     (held.r#type == kind).then_some(held.json)
 }
 
@@ -102,7 +106,7 @@ fn archives_everything(record: &Compaction) -> bool {
 fn items_of<'a>(message: &'a Message, kind: &'a str) -> impl Iterator<Item = String> + 'a {
     let opening = opening(kind);
     message.parts().iter().filter_map(move |part| match part {
-        Part::Opaque { json, .. } => item_of(json, kind, &opening),
+        Part::Opaque { json, .. } => item_of(json.into(), kind, &opening),
         _ => None,
     })
 }
@@ -174,7 +178,8 @@ impl Backward<'_> {
             return ControlFlow::Continue(());
         }
         let parts = message.parts.into_iter().rev().filter_map(|part| part.opaque);
-        let mut items = parts.filter_map(|part| item_of(&part.json, self.kind, &self.opening)).peekable();
+        let mut items =
+            parts.filter_map(|part| item_of(part.json.into(), self.kind, &self.opening)).peekable();
         // Items of this list have ids. A message without one comes from another writer, who may have rewound
         // by positions.
         let Some(id) = message.id else {

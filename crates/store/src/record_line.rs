@@ -2,7 +2,7 @@
 
 use context_window::{
     events::{
-        checksum::checksum,
+        checksum::{checksum, has_checksum},
         record::{Record, VERSION},
     },
     text::plain,
@@ -29,7 +29,7 @@ pub(crate) fn parse(line: &[u8], next: u64) -> Result<Record, String> {
     let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())?;
     let line: Line<'_> = serde_json::from_str(text)
         .map_err(|error| format!("is not a record ({})", plain::without_place(&error)))?;
-    if line.checksum != checksum(line.sequence, line.record.get()) {
+    if !has_checksum(line.sequence, line.record.get(), &line.checksum) {
         return Err("does not match its checksum".into());
     }
     if line.sequence != next {
@@ -52,7 +52,7 @@ pub(crate) fn first_line() -> String {
 pub(crate) fn whole_record(line: &[u8]) -> Option<(u64, &str)> {
     let line: Line<'_> = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
     let json = line.record.get();
-    (line.checksum == checksum(line.sequence, json)).then_some((line.sequence, json))
+    has_checksum(line.sequence, json, &line.checksum).then_some((line.sequence, json))
 }
 
 /// Returns true if a text without a line break can be the beginning of record `next`. A crash during a write

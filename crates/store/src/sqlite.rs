@@ -363,7 +363,12 @@ fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
 /// match.
 fn text(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
     let bytes = row.get_ref(at)?.as_bytes_or_null()?;
-    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+    // A check of the whole is faster than the search for invalid parts.
+    let text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    };
+    Ok(bytes.map(text))
 }
 
 /// Returns the row of a session with the items of its newest prompt.
