@@ -137,8 +137,8 @@ impl Conversation {
         !self.rules.kept.is_empty()
     }
 
-    /// Returns the user's rules in the order of their places. `anchor` is that of the last prompt, `found` are
-    /// rules that were found since.
+    /// Returns the user's rules in the order of their places. `anchor` is that of the last prompt, `found`
+    /// are rules that were found since.
     ///
     /// Of equal texts, the newest counts, or the one that the application keeps.
     pub(crate) fn known_rules(&self, anchor: Option<&Anchor>, found: &[StandingRule]) -> Vec<KnownRule> {
@@ -173,7 +173,8 @@ impl Conversation {
         all.into_iter().map(known).collect()
     }
 
-    /// Finds the message of a rule. Its place is directly after that message, or `otherwise` if there is none.
+    /// Finds the message of a rule. Its place is directly after that message, or `otherwise` if there is
+    /// none.
     fn locate<'r>(&self, rule: &'r StandingRule, otherwise: Place) -> Located<'r> {
         let position = self.position_of_rule(rule);
         let place = position.map_or(otherwise, |position| (position + 1, otherwise.1));

@@ -92,9 +92,9 @@ pub(crate) fn find_sentences(text: &str) -> Vec<Range<usize>> {
     own.blocks.iter().flat_map(|block| own.sentences_of(block)).collect()
 }
 
-/// Finds the sentences of which a model quotes a part, apart from quotations, code and documents. A line break
-/// counts as a space, and the mark at the end may differ. Returns `None` if the author does not say the quote,
-/// or if its sentences are too long for a rule.
+/// Finds the sentences of which a model quotes a part, apart from quotations, code and documents. A line
+/// break counts as a space, and the mark at the end may differ. Returns `None` if the author does not say the
+/// quote, or if its sentences are too long for a rule.
 ///
 /// Whole sentences: a part may say the opposite ("touch it" of "never touch it").
 pub(crate) fn find_quoted(text: &str, quote: &str) -> Option<Range<usize>> {

@@ -7,7 +7,8 @@ pub fn checksum(sequence: u64, text: &str) -> String {
     hash(sequence, text).to_hex()[..16].into()
 }
 
-/// Checks if an entry's checksum is `expected`. Unlike a comparison with [`checksum`], this allocates nothing.
+/// Checks if an entry's checksum is `expected`. Unlike a comparison with [`checksum`], this allocates
+/// nothing.
 #[must_use]
 pub fn has_checksum(sequence: u64, text: &str, expected: &str) -> bool {
     let hash = hash(sequence, text);
