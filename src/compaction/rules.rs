@@ -59,8 +59,8 @@ impl QuotedRules {
         (summary.trim_end(), quoted)
     }
 
-    /// Returns the sentences of which the model quotes words that the user says in one of these messages, apart
-    /// from quotations, code and documents. Other quotes are refused.
+    /// Returns the sentences of which the model quotes words that the user says in one of these messages,
+    /// apart from quotations, code and documents. Other quotes are refused.
     fn verified(&self, log: &Conversation, archived: &BTreeSet<u32>) -> Vec<StandingRule> {
         let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
         let mut verified = Vec::new();
