@@ -16,6 +16,8 @@ pub struct RagOptions {
     pub placement: Placement,
     /// The content of the line before each document.
     pub header: DocumentHeader,
+    /// If true, that line has a label such as `[1]`, with which a reply can cite the document (rule S16).
+    pub labels: bool,
     /// Minimum score. A document with exactly this score is included.
     pub min_score: Option<f64>,
     /// Maximum number of documents.
@@ -61,6 +63,7 @@ impl Default for RagOptions {
             leave: Leave::default(),
             placement: Placement::default(),
             header: DocumentHeader::default(),
+            labels: false,
             min_score: None,
             max_items: None,
             max_item_tokens: None,

@@ -237,9 +237,7 @@ impl Conversation {
                 // Only the newest prompt is compared for its cached prefix, so older anchors release their
                 // copies.
                 if let Some(Event::Sent { anchor, .. }) = self.sent.last().map(|at| &mut self.events[*at].1) {
-                    anchor.prompt = None;
-                    anchor.lost = Vec::new();
-                    anchor.rules = Vec::new();
+                    anchor.forget_details();
                 }
                 self.sent.push(self.events.len());
             }

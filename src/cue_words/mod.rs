@@ -119,7 +119,7 @@ pub(crate) fn find_quoted(text: &str, quote: &str) -> Option<Range<usize>> {
         let sentences = own.sentences_of(block).into_iter();
         let mut sentences = sentences.filter(|one| one.start < part.end && part.start < one.end);
         let first = sentences.next()?;
-        Some(first.start..sentences.last().map_or(first.end, |last| last.end))
+        Some(first.start..sentences.next_back().map_or(first.end, |last| last.end))
     });
     found.filter(|range| range.len() <= LONGEST)
 }

@@ -6,6 +6,7 @@ use crate::{
     plan::{
         DropReason, DroppedReasoning, ResultForm,
         anchor::{Anchor, PromptHead, PromptPiece, Sender, Target},
+        labels::Labels,
     },
     provider::model::RequestLimits,
     standing_rule::StandingRule,
@@ -38,6 +39,8 @@ pub struct StoredAnchor {
     rules: Vec<StandingRule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rules_through: Option<ItemId>,
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    labels: Labels,
     #[serde(skip_serializing_if = "Option::is_none")]
     released_through: Option<ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +68,7 @@ impl From<Anchor> for StoredAnchor {
             result_forms,
             rules,
             rules_through,
+            labels,
             released_through,
             sender,
             head,
@@ -84,6 +88,7 @@ impl From<Anchor> for StoredAnchor {
             result_forms,
             rules,
             rules_through,
+            labels,
             released_through,
             sender,
             head,
@@ -107,6 +112,7 @@ impl From<StoredAnchor> for Anchor {
             result_forms,
             rules,
             rules_through,
+            labels,
             released_through,
             sender,
             head,
@@ -126,6 +132,7 @@ impl From<StoredAnchor> for Anchor {
             result_forms,
             rules,
             rules_through,
+            labels,
             released_through,
             sender,
             head,

@@ -3,6 +3,7 @@
 
 use super::{
     ResultForm, RetentionCost,
+    labels::Labels,
     reasoning::{DropReason, DroppedReasoning},
 };
 use crate::{
@@ -77,6 +78,9 @@ pub struct Anchor {
     /// The last message in which they were looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rules_through: Option<ItemId>,
+    /// The labels of documents (rule S16).
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    pub(crate) labels: Labels,
     /// The last message whose documents and state are no longer sent. Those of all messages before it are not
     /// sent either (retained texts, rule S10).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -435,6 +439,7 @@ impl Anchor {
         self.prompt = None;
         self.lost.clear();
         self.rules.clear();
+        self.labels.forget_documents();
     }
 
     /// Returns the anchor as if these messages had been sent without their reasoning, because their provider

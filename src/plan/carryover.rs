@@ -1,6 +1,6 @@
 //! The parts of a plan for the conversation and the next plan, not for a reader.
 
-use super::{PromptSettings, ResultForm, SearchedRules, Sender, TraceIds, anchor::Anchor};
+use super::{PromptSettings, ResultForm, SearchedRules, Sender, TraceIds, anchor::Anchor, labels::Labels};
 use crate::{
     config::UsageOptions,
     item::ItemId,
@@ -22,6 +22,8 @@ pub(crate) struct Carryover {
     /// The user's rules that were found in the messages, and the last message in which they were looked for
     /// (rule R2).
     pub(crate) rules: SearchedRules,
+    /// The labels of documents (rule S16).
+    pub(crate) labels: Labels,
     /// The last message whose documents and state are no longer sent (retained texts, rule S10).
     pub(crate) released_through: Option<ItemId>,
     /// The account and end user that send the prompt, as hashes (rule K8).

@@ -191,6 +191,8 @@ struct Included<'a> {
     continues: Option<&'a ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     messages: Option<[&'a ItemId; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<u32>,
     hash: String,
 }
 
@@ -210,6 +212,7 @@ impl<'a> Included<'a> {
             ranks: item.ranks(),
             continues: item.continues(),
             messages: item.quoted_messages(),
+            label: item.label(),
             hash: item.hash(),
         }
     }

@@ -81,6 +81,7 @@ mod searched_rules;
 mod retention_cost;
 mod result_form;
 mod editing;
+pub(crate) mod labels;
 mod ledger;
 mod notice;
 mod remote_context;
@@ -294,6 +295,8 @@ pub(crate) struct DocumentFacts {
     pub(crate) continues: Option<ItemId>,
     /// The first and the last of the messages that the text quotes.
     pub(crate) messages: Option<[ItemId; 2]>,
+    /// The label in the line before its text.
+    pub(crate) label: Option<u32>,
 }
 
 impl PlannedItem {
@@ -316,6 +319,14 @@ impl PlannedItem {
     pub fn quoted_messages(&self) -> Option<[&ItemId; 2]> {
         let [first, last] = self.document.as_ref()?.messages.as_ref()?;
         Some([first, last])
+    }
+
+    /// Returns the label with which a reply cites this document (rule S16). Returns `None` if the documents of
+    /// this prompt have no labels, and for retained documents and all other rows: [`ContextPlan::citations`]
+    /// has the labels of all.
+    #[must_use]
+    pub fn label(&self) -> Option<u32> {
+        self.document.as_ref()?.label
     }
 
     /// Returns the origin of a document. Returns `None` for all other rows.

@@ -92,6 +92,7 @@ impl ContextPlan {
             result_forms: self.carryover.result_forms.clone(),
             rules: self.carryover.rules.found(),
             rules_through: self.carryover.rules.through.clone(),
+            labels: self.carryover.labels.clone(),
             released_through: self.carryover.released_through.clone(),
             sender: self.carryover.sender.clone(),
             head: has_signatures.then(|| PromptHead::from_pieces(&pieces)),

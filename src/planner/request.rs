@@ -14,6 +14,7 @@ use crate::{
     plan::{
         PromptSettings, RemoteContext, SearchedRules, TraceIds,
         anchor::{Anchor, Sender},
+        labels::Labels,
     },
     provider::{meter::Meter, model::RequestLimits},
     rag::{RagItem, RetrievedItems},
@@ -289,6 +290,11 @@ impl<'a> PlanRequest<'a> {
     /// Returns the anchor of the last prompt: the given one, else that of the conversation.
     pub(crate) fn last_anchor(&self) -> Option<&Anchor> {
         self.previous.as_ref().or(self.log.anchor())
+    }
+
+    /// Returns the labels that documents had in earlier prompts (rule S16).
+    pub(crate) fn labels(&self) -> Labels {
+        self.last_anchor().map(|anchor| anchor.labels.clone()).unwrap_or_default()
     }
 
     /// Returns the ids for `tracing` events.

@@ -5,7 +5,7 @@ use crate::{
     config::DocumentHeader,
     item::ItemId,
     message::{Message, Tool, ToolCall},
-    rag::RagItem,
+    rag::{LabelledItem, RagItem},
 };
 use std::{
     fmt::Write as _,
@@ -23,8 +23,14 @@ pub(crate) const BLOCK_CLOSE: &str = "</documents>";
 #[doc(hidden)]
 #[must_use]
 pub fn document(item: &RagItem, header: DocumentHeader) -> String {
+    labelled_document(item.into(), header)
+}
+
+/// Returns a document with its label between its delimiters.
+pub(crate) fn labelled_document(item: LabelledItem<'_>, header: DocumentHeader) -> String {
     let mut text = String::with_capacity(item.text.len() + 64);
-    open_document(&mut text, &attribute(item.id.as_str()), item, header);
+    let label = item.label.map(label).unwrap_or_default();
+    open_document(&mut text, (&label, &attribute(item.id.as_str())), &item, header);
     push_delimited(&mut text, &item.text, "document");
     text.push_str("</document>\n");
     text
@@ -32,7 +38,7 @@ pub fn document(item: &RagItem, header: DocumentHeader) -> String {
 
 /// Returns overlapping documents as one text between delimiters, in pieces: one for each document. Each
 /// document comes with the bytes at its beginning that the one before it contains.
-pub(crate) fn joined_documents(chunks: &[(&RagItem, usize)], header: DocumentHeader) -> Vec<String> {
+pub(crate) fn joined_documents(chunks: &[(LabelledItem<'_>, usize)], header: DocumentHeader) -> Vec<String> {
     let mut body = String::new();
     let mut ends = Vec::with_capacity(chunks.len());
     for (item, overlap) in chunks {
@@ -43,7 +49,9 @@ pub(crate) fn joined_documents(chunks: &[(&RagItem, usize)], header: DocumentHea
     if let Some((first, _)) = chunks.first() {
         let mut ids = attribute(first.id.as_str());
         chunks[1..].iter().for_each(|(item, _)| ids.push_str(&further_id(item)));
-        open_document(&mut text, &ids, first, header);
+        let mut labels = first.label.map(label).unwrap_or_default();
+        chunks[1..].iter().for_each(|(item, _)| labels.push_str(&further_label(item.label)));
+        open_document(&mut text, (&labels, &ids), first, header);
     }
     // The whole text is delimited at once, because a delimiter may begin in one chunk and end in the next.
     let mut starts = vec![0];
@@ -72,15 +80,61 @@ pub(crate) fn closes_document(text: &str) -> bool {
     text.ends_with("</document>\n")
 }
 
+/// Returns the text of a document that was sent between delimiters, as it was before they were added. A text
+/// without them is returned as it is.
+pub(crate) fn text_of_document(sent: &str) -> String {
+    let mut text = sent;
+    if opens_document(text) && closes_document(text) {
+        let end = text.len() - "</document>\n".len();
+        text = text[..end].split_once('\n').map_or("", |(_, text)| text);
+    }
+    let mut whole = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = text[at..].find("<\\") {
+        let after = at + found + 2;
+        whole.push_str(&text[at..after - 1]);
+        let name = text[after..].strip_prefix('/').unwrap_or(&text[after..]).as_bytes();
+        if !(name.len() >= 8 && name[..8].eq_ignore_ascii_case(b"document")) {
+            whole.push('\\');
+        }
+        at = after;
+    }
+    whole.push_str(&text[at..]);
+    whole
+}
+
 /// Returns the id of a further document in the header of a joined text. Recalled messages are named by the
 /// first one, because short ones would have more tokens of ids than of text.
 pub(crate) fn further_id(item: &RagItem) -> String {
     if item.messages.is_some() { String::new() } else { format!(", {}", attribute(item.id.as_str())) }
 }
 
-/// Writes the line before a document. `ids` is the value of its attribute.
-fn open_document(text: &mut String, ids: &str, item: &RagItem, header: DocumentHeader) {
-    let _ = write!(text, "<document id=\"{ids}\"");
+/// Returns a label as it is sent and cited.
+pub(crate) fn label(label: u32) -> String {
+    format!("[{label}]")
+}
+
+/// Returns the label of a further document in the header of a joined text.
+pub(crate) fn further_label(further: Option<u32>) -> String {
+    further.map(|further| format!(", {}", label(further))).unwrap_or_default()
+}
+
+/// Returns the labels in the line before a document. Returns nothing if it has none, or is none of these
+/// lines.
+pub(crate) fn labels_in(text: &str) -> Vec<u32> {
+    let Some(rest) = text.strip_prefix("<document label=\"") else { return Vec::new() };
+    let Some((labels, _)) = rest.split_once('"') else { return Vec::new() };
+    let number = |label: &str| label.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    labels.split(", ").map_while(number).collect()
+}
+
+/// Writes the line before a document. `labels` and `ids` are the values of its attributes.
+fn open_document(text: &mut String, (labels, ids): (&str, &str), item: &RagItem, header: DocumentHeader) {
+    text.push_str("<document");
+    if !labels.is_empty() {
+        let _ = write!(text, " label=\"{labels}\"");
+    }
+    let _ = write!(text, " id=\"{ids}\"");
     if let Some(source) = source(item, header) {
         let _ = write!(text, " source=\"{}\"", attribute(source));
     }
@@ -356,7 +410,8 @@ mod tests {
         assert_eq!(document(&first, DocumentHeader::Id), expected);
         assert_eq!(document(&first.clone().with_origin("o"), DocumentHeader::IdSource), expected);
         // A joined text is named by its first message.
-        let joined = joined_documents(&[(&first, 0), (&second, 0)], DocumentHeader::Id).concat();
+        let joined =
+            joined_documents(&[((&first).into(), 0), ((&second).into(), 0)], DocumentHeader::Id).concat();
         assert_eq!(joined, expected.replace("x\n", "x\nuser: x\n"));
     }
 }

@@ -3,8 +3,10 @@
 use crate::item::{ItemId, Ttl};
 use std::{ops::Range, sync::Arc};
 
+mod labelled;
 mod retrieved;
 
+pub(crate) use labelled::LabelledItem;
 pub(crate) use retrieved::RankedList;
 pub use retrieved::{ListRank, RetrievedItems};
 

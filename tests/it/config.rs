@@ -256,7 +256,7 @@ fn estimates(config: &Config) -> String {
 }
 
 /// A value other than the default for each key.
-const OTHER_VALUES: [(&str, &str); 32] = [
+const OTHER_VALUES: [(&str, &str); 33] = [
     ("preset", "\"rag\""),
     ("model.default.context_len", "9000"),
     ("model.default.max_completion", "1000"),
@@ -276,6 +276,7 @@ const OTHER_VALUES: [(&str, &str); 32] = [
     ("rag.fill", "\"prefix\""),
     ("rag.placement", "\"before_conversation\""),
     ("rag.header", "\"id_source_score\""),
+    ("rag.labels", "true"),
     ("rag.min_score", "0.5"),
     ("rag.max_items", "1"),
     ("rag.max_item_tokens", "40"),

@@ -208,6 +208,7 @@ fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<()
         "ranks",
         "continues",
         "messages",
+        "label",
     ];
     let mut expected = row.as_object().unwrap().clone();
     let reason = expected["reason"].clone();

@@ -16,6 +16,7 @@ mod advice;
 mod breakpoints;
 #[cfg(feature = "openai")]
 mod calibration;
+mod citations;
 mod compaction;
 mod composition;
 #[cfg(feature = "openai")]

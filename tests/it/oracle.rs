@@ -21,6 +21,7 @@ use context_window::{
 };
 use proptest::prelude::*;
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
     sync::LazyLock,
@@ -47,6 +48,8 @@ struct Decided {
 struct Oracle<'a> {
     s: &'a Session,
     items: Rc<Vec<Item>>,
+    /// The labels of documents, as their order was last computed.
+    labels: RefCell<BTreeMap<usize, u32>>,
     /// The text of each message.
     texts: Rc<Vec<String>>,
     /// For each call of each message, the message with its result.
@@ -123,6 +126,7 @@ impl<'a> Oracle<'a> {
         let mut oracle = Self {
             s,
             items: Rc::new(texts::items(s)),
+            labels: RefCell::default(),
             texts: Rc::new((0..s.lines.len()).map(|at| s.line_text(at)).collect()),
             answers: s.lines.iter().map(|line| vec![None; line.calls.len()]).collect(),
             owner: vec![None; s.lines.len()],

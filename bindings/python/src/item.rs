@@ -48,6 +48,9 @@ pub(crate) struct IncludedItem {
     /// The ids of the first and the last message that a recalled text quotes, or None.
     #[serde(default)]
     quoted_messages: Option<(String, String)>,
+    /// The label with which a reply cites a document of this question, or None.
+    #[serde(default)]
+    label: Option<u32>,
     /// The hash of the item's content.
     hash: String,
 }
@@ -129,6 +132,7 @@ impl IncludedItem {
             quoted_messages: item
                 .quoted_messages()
                 .map(|[first, last]| (first.to_string(), last.to_string())),
+            label: item.label(),
             hash: item.hash(),
         }
     }

@@ -24,8 +24,12 @@ use core::{
     render,
     usage::{CacheLife, CostTerms},
 };
-use pyo3::{prelude::*, sync::PyOnceLock, types::PyTuple};
-use std::sync::Arc;
+use pyo3::{
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyTuple},
+};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The maximum number of plan rows that a notebook shows with explanations. More would take too long.
 const EXPLAINED: usize = 500;
@@ -236,6 +240,46 @@ impl Plan {
     #[getter]
     fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &self.made.inner.rules())
+    }
+
+    /// The ids of the documents that a reply can cite, by their labels, with the option `rag.labels`.
+    #[getter]
+    fn citations(&self) -> BTreeMap<u32, String> {
+        let citations = self.made.inner.citations();
+        citations.labels().map(|(label, id)| (label, id.to_string())).collect()
+    }
+
+    /// Checks the citations in a reply, such as `"take 5 days" [1]`, in their order. Each is a dict of `label`,
+    /// `document` (None if no document has the label), `quote` (the quoted text before the label, or None),
+    /// `start` and `end` of the label in the reply, and `verdict`: `valid`, `misquoted`, `not_sent` for a
+    /// document of an earlier prompt, or `unknown`.
+    fn check_citations<'py>(&self, py: Python<'py>, reply: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let found = self.made.inner.citations().check(reply);
+        // Offsets in Python count characters. Ranges ascend, so one pass over the reply finds all.
+        let (mut at, mut characters) = (0, 0);
+        let mut offset = |byte: usize| {
+            characters += reply[at.min(byte)..byte].chars().count();
+            at = byte;
+            characters
+        };
+        let mut known = None;
+        let mut rows = Vec::with_capacity(found.len());
+        for one in found {
+            let range = match known {
+                Some((start, range)) if start == one.range.start => range,
+                _ => (offset(one.range.start), offset(one.range.end)),
+            };
+            known = Some((one.range.start, range));
+            let row = PyDict::new(py);
+            row.set_item("label", one.label)?;
+            row.set_item("document", one.document.map(|id| id.to_string()))?;
+            row.set_item("quote", one.quote.map(|quote| &reply[quote]))?;
+            row.set_item("start", range.0)?;
+            row.set_item("end", range.1)?;
+            row.set_item("verdict", one.verdict.name())?;
+            rows.push(row);
+        }
+        Ok(rows)
     }
 
     /// The use of the context window: a dict of tokens, `percent` and `level`.

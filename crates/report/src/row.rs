@@ -37,7 +37,11 @@ pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
     match row {
         Decision::Included(item) => {
             let continued = item.continues().map(|id| format!(", continues {}", short(id.as_str())));
-            included_reason(plan, item) + &in_lists(item.ranks()) + &continued.unwrap_or_default()
+            let label = item.label().map(|label| format!(", label [{label}]"));
+            included_reason(plan, item)
+                + &in_lists(item.ranks())
+                + &label.unwrap_or_default()
+                + &continued.unwrap_or_default()
         }
         Decision::Excluded(item) => excluded_reason(item) + &in_lists(item.ranks()),
     }

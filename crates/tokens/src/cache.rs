@@ -64,7 +64,7 @@ pub(crate) enum Recurring<'a> {
 /// use std::sync::Arc;
 ///
 /// let text: Arc<str> = "Refunds take 5 days.".into();
-/// let document = DocumentText { text: &text, hash: 7, id: "refunds", origin: None, score_bits: None };
+/// let document = DocumentText { text: &text, hash: 7, id: "refunds", origin: None, score_bits: None, label: None };
 /// assert_eq!(document.text.len(), 20);
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +79,8 @@ pub struct DocumentText<'a> {
     pub origin: Option<&'a Arc<str>>,
     /// The bits of its score, if the delimiters contain it.
     pub score_bits: Option<u64>,
+    /// Its label, if the delimiters contain it.
+    pub label: Option<u32>,
 }
 
 /// The key of a cached count: a text and, for a document, its delimiter attributes.
@@ -95,6 +97,7 @@ struct DelimiterAttributes {
     id: SmolStr,
     origin: Option<Arc<str>>,
     score: Option<u64>,
+    label: Option<u32>,
 }
 
 impl Key {
@@ -103,7 +106,8 @@ impl Key {
             Recurring::Text(text) => Self { hash, text: text.into(), attributes: None },
             Recurring::Document(document) => {
                 let (origin, score) = (document.origin.cloned(), document.score_bits);
-                let attributes = DelimiterAttributes { id: document.id.into(), origin, score };
+                let label = document.label;
+                let attributes = DelimiterAttributes { id: document.id.into(), origin, score, label };
                 Self { hash, text: Arc::clone(document.text), attributes: Some(attributes) }
             }
         }
@@ -146,6 +150,7 @@ impl Equivalent<Key> for LookupKey<'_> {
                         && document.id == attributes.id
                         && document.origin == attributes.origin.as_ref()
                         && document.score_bits == attributes.score
+                        && document.label == attributes.label
                 }
                 _ => false,
             }
@@ -301,7 +306,7 @@ mod tests {
             asked.set(0);
             for (id, text) in &items {
                 let hash = text_hash(text);
-                let document = DocumentText { text, hash, id, origin: None, score_bits: None };
+                let document = DocumentText { text, hash, id, origin: None, score_bits: None, label: None };
                 let count = || {
                     asked.set(asked.get() + 1);
                     Ok::<_, Infallible>(Weight::Exactly(7))
@@ -328,7 +333,8 @@ mod tests {
         let text: Arc<str> = "the same".into();
         let hash = |at: u32| {
             let (id, score_bits) = (format!("d{}", at / 2), Some(u64::from(at % 2)));
-            let document = DocumentText { text: &text, hash: 7, id: &id, origin: None, score_bits };
+            let document =
+                DocumentText { text: &text, hash: 7, id: &id, origin: None, score_bits, label: None };
             content_hash(Recurring::Document(document))
         };
         let hashes: std::collections::BTreeSet<u64> = (0..1_000).map(hash).collect();
@@ -343,7 +349,7 @@ mod tests {
         let known = |(id, score, origin): (&str, f64, Option<&Arc<str>>), n| {
             let hash = text_hash(&text);
             let score_bits = Some(score.to_bits());
-            let document = DocumentText { text: &text, hash, id, origin, score_bits };
+            let document = DocumentText { text: &text, hash, id, origin, score_bits, label: None };
             cache.count_cached(Recurring::Document(document), 99, || Ok::<_, Infallible>(Weight::Exactly(n)))
         };
         assert_eq!(known(("a", 0.5, None), 1), Ok(Weight::Exactly(1)));

@@ -49,7 +49,7 @@ impl<'r> Gathered<'r> {
         });
         competing.map(|(candidates, slot)| {
             let rank = candidates.index().rank_at(slot);
-            (&candidates.document(rank).id, document(candidates, slot))
+            (&candidates.document(rank).item.id, document(candidates, slot))
         })
     }
 }

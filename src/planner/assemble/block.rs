@@ -17,7 +17,7 @@ use crate::{
         retained::document_block,
     },
     provider::{conform::TurnPosition, wording},
-    rag::RagItem,
+    rag::LabelledItem,
 };
 
 impl LaidOut<'_> {
@@ -102,12 +102,12 @@ impl LaidOut<'_> {
         let texts = arrangement::in_prompt_order(self.candidates, &self.chosen.taken, self.context.order);
         let mut in_order: Vec<Rank> = Vec::new();
         for chunks in &texts {
-            let items: Vec<(&RagItem, usize)> = chunks
+            let items: Vec<(LabelledItem<'_>, usize)> = chunks
                 .iter()
                 .map(|(rank, overlap)| (self.candidates.document(*rank), *overlap as usize))
                 .collect();
             let bodies = match items.as_slice() {
-                [(item, _)] => vec![self.meter.delimited_document(item)],
+                [(item, _)] => vec![self.meter.delimited_document(*item)],
                 items => self.meter.joined_documents(items),
             };
             let mut paid = 0;
@@ -125,6 +125,7 @@ impl LaidOut<'_> {
             text.push_str(&whole);
         }
         self.draft.document_ranks = numbered(&in_order);
+        self.draft.documents = in_order;
         text.push_str(wording::BLOCK_CLOSE);
         // If the block does not add up, its own joins contain those of its texts.
         if self.meter.block_adds_up() && added != 0 {
@@ -157,7 +158,8 @@ impl LaidOut<'_> {
                 origin: item.origin.clone(),
                 ranks: self.candidates.list_ranks(rank),
                 continues: before.map(|before| self.candidates.document(before).id.clone()),
-                messages: self.candidates.quoted_messages(item),
+                messages: self.candidates.quoted_messages(&item),
+                label: item.label,
             })),
             body: Message::user(body),
         });

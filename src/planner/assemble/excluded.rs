@@ -24,7 +24,7 @@ use crate::{
         conform::TurnPosition,
         meter::{self, Meter},
     },
-    rag::RagItem,
+    rag::LabelledItem,
     text::hash::text_hash,
     tokens::{Certainty, TokenCount},
 };
@@ -65,7 +65,7 @@ pub(super) fn rows(
 /// Counts the items of a row in full, each as a message of its own (rule N4).
 fn exactly(
     row: &ExcludedItem,
-    document: Option<&RagItem>,
+    document: Option<LabelledItem<'_>>,
     note: Option<&Note>,
     candidates: &Candidates<'_>,
     meter: &Meter,

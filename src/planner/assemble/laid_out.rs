@@ -13,7 +13,7 @@ use crate::{
     },
     planner::{
         budget::Budgets,
-        candidates::{CandidateId, Candidates, Costs},
+        candidates::{CandidateId, Candidates, Costs, Rank},
         select::Selection,
     },
     provider::meter::Meter,
@@ -90,6 +90,8 @@ pub(super) struct Draft {
     pub(super) renamed: BTreeMap<ItemId, ItemId>,
     /// The ranks of the new documents, from 0, in prompt order.
     pub(super) document_ranks: Vec<u32>,
+    /// The documents of this prompt, in prompt order.
+    pub(super) documents: Vec<Rank>,
     /// Results that are sent as stubs.
     pub(super) cleared: Vec<ItemId>,
     /// Results that are sent without their middle.

@@ -120,6 +120,7 @@ impl<'r> LaidOut<'r> {
             row_messages: draft.row_messages,
             result_forms: candidates.result_forms().to_vec(),
             rules: candidates.rules_to_remember(),
+            labels: candidates.labels_with(&draft.documents),
             released_through: candidates.retained().released_through(rendering),
             sender: candidates.request().sender.clone(),
             documents_stay: candidates.retained().retains_texts(),

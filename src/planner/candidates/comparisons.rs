@@ -277,7 +277,7 @@ impl KnownChunks {
         };
         let item = candidates.document(rank);
         if item.span.is_some() || item.position.is_some() {
-            let near = |other: &Rank| chunks::may_be_neighbours(item, candidates.document(*other));
+            let near = |other: &Rank| chunks::may_be_neighbours(&item, &candidates.document(*other));
             return of_origin.iter().copied().filter(near).collect();
         }
         let text = item.text.as_bytes();
@@ -288,7 +288,7 @@ impl KnownChunks {
         if *searches < MANY_SEARCHES {
             // Most origins have few documents, and an index of their pieces would cost more than it saves.
             let has = |other: &Rank| {
-                let other = candidates.document(*other).text.as_bytes();
+                let other = candidates.document(*other).item.text.as_bytes();
                 ends.clone().any(|piece| memchr::memmem::find(other, piece).is_some())
             };
             return of_origin.iter().copied().filter(has).collect();
@@ -301,7 +301,7 @@ impl KnownChunks {
 
     fn overlap(&mut self, candidates: &Candidates<'_>, before: Rank, after: Rank) -> Option<u32> {
         let known = self.overlaps.entry((before, after)).or_insert_with(|| {
-            let length = chunks::overlap(candidates.document(before), candidates.document(after))?;
+            let length = chunks::overlap(&candidates.document(before), &candidates.document(after))?;
             u32::try_from(length).ok()
         });
         *known

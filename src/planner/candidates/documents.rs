@@ -11,12 +11,13 @@ use crate::{
     item::ItemId,
     plan::{
         anchor::StickyDocuments,
+        labels::{Labels, LabelsToGive},
         reason::{ExcludedReason, PolicyRule},
     },
     planner::eligibility::{Eligibility, EligibilityRules},
     provider::meter::Meter,
     provider::weight::Weight,
-    rag::{RagItem, RetrievedItems},
+    rag::{LabelledItem, RagItem, RetrievedItems},
     text::hash::text_hash,
 };
 use foldhash::{fast::FixedState, quality::RandomState};
@@ -42,6 +43,8 @@ pub(crate) struct Document {
     pub(crate) sent_at: Option<u32>,
     /// True if it was sent there as one text with the document before it (rule S14).
     pub(crate) was_joined: bool,
+    /// Its label, if documents have labels (rule S16).
+    pub(crate) label: Option<u32>,
 }
 
 impl Document {
@@ -73,6 +76,7 @@ pub(super) fn in_order(
     rules: &RagOptions,
     eligibility: &EligibilityRules<'_>,
     meter: &Meter,
+    labels: Option<&Labels>,
 ) -> Result<(Vec<Document>, Option<u32>), Error> {
     let LastDocuments { set, with_question } = last;
     let was_sent = |id: &ItemId| with_question.is_none_or(|sent| sent.ids().contains(id));
@@ -97,11 +101,16 @@ pub(super) fn in_order(
         }
     }
     let mut documents = Vec::with_capacity(items.len());
+    let mut labels_to_give = labels.map(LabelsToGive::after);
     for RankedItem { at, ranks, .. } in ranked {
         let item = &items[at];
         let hash = text_hash(&item.text);
         let is_recalled = item.messages.is_some();
-        let out = match policy(item, hash, rules, eligibility, meter)? {
+        // The conversation has no labels for its messages, so recalled ones have none either.
+        let mut give = labels_to_give.as_mut().filter(|_| !is_recalled);
+        let known = give.as_ref().and_then(|labels| labels.known(item));
+        let label = known.or_else(|| give.as_ref()?.next());
+        let out = match policy(LabelledItem { item, label }, hash, rules, eligibility, meter)? {
             Some(reason) => Some(reason),
             // The prompt up to the question stays as it was sent.
             None if is_recalled && !was_sent(&item.id) => {
@@ -109,6 +118,9 @@ pub(super) fn in_order(
             }
             None => find_repeat(&mut ids, &mut texts, item, hash),
         };
+        if let Some(give) = give.as_mut().filter(|_| known.is_none() && out.is_none()) {
+            give.give();
+        }
         let origin = item.origin.as_deref();
         let origin = origin.map(|origin| origins.insert_full((is_recalled, origin), ()).0 as u32);
         let before = places.get(&item.id);
@@ -121,20 +133,21 @@ pub(super) fn in_order(
             ranks,
             sent_at: before.map(|before| before.place),
             was_joined: before.is_some_and(|before| before.joined),
+            label,
         });
     }
     // If no document of the set may be sent, rank all documents as if there were no set. Recurses once at
     // most.
     if !set.is_empty() && documents[..of_the_set].iter().all(|document| document.out.is_some()) {
         let last = LastDocuments { set: StickyDocuments::default(), with_question };
-        return in_order(items, new, last, rules, eligibility, meter);
+        return in_order(items, new, last, rules, eligibility, meter, labels);
     }
     Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
 }
 
 /// Returns the reason to exclude a document by its TTL, score or size. Returns `None` if it may be included.
 fn policy(
-    item: &RagItem,
+    item: LabelledItem<'_>,
     hash: u64,
     rules: &RagOptions,
     eligibility: &EligibilityRules<'_>,

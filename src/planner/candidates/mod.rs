@@ -17,6 +17,7 @@ use crate::{
     plan::{
         PlannedItem, SearchedRules, Target,
         anchor::{Anchor, Sticky, StickyDocuments},
+        labels::Labels,
         reason::{ExcludedReason, PolicyRule},
     },
     planner::{
@@ -27,7 +28,7 @@ use crate::{
         standing_rules,
     },
     provider::{conform::TurnPosition, meter::Meter, wording},
-    rag::{ListRank, RagItem},
+    rag::{LabelledItem, ListRank, RagItem},
 };
 use std::{
     borrow::Cow,
@@ -209,14 +210,17 @@ impl<'a> Candidates<'a> {
         };
         let rules = EligibilityRules::new(log, config, profile);
         let retains = placement == Placement::WithQuestion;
-        let mut retained = RetainedItems::new(request, target, meter, retains, sticky, replan.sent_again());
+        let labels = config.rag.labels.then(|| request.labels());
+        let labels = labels.as_ref();
+        let again = replan.sent_again();
+        let mut retained = RetainedItems::new(request, target, meter, retains, sticky, (again, labels));
         let documents_come_last = retained.documents_come_last();
         // Documents at the end join the retained ones, so no set has to stay together.
         let set = if documents_come_last { StickyDocuments::default() } else { sticky.rag };
         let last = documents::LastDocuments { set, with_question };
         let competing = retained.competing_documents();
         let (documents, sticky_document_count) =
-            documents::in_order(&request.rag, competing, last, &config.rag, &rules, meter)?;
+            documents::in_order(&request.rag, competing, last, &config.rag, &rules, meter, labels)?;
 
         let summaries = summaries::find_summaries(log, target);
         let focus = request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus);
@@ -520,8 +524,17 @@ impl<'a> Candidates<'a> {
         self.focus.as_ref().map(|focus| (FOCUS.into(), focus))
     }
 
-    pub(crate) fn document(&self, rank: Rank) -> &'a RagItem {
-        &self.request.rag[self.index.document(rank).at]
+    pub(crate) fn document(&self, rank: Rank) -> LabelledItem<'a> {
+        let document = self.index.document(rank);
+        LabelledItem { item: &self.request.rag[document.at], label: document.label }
+    }
+
+    /// Returns the labels of the conversation after a prompt with these documents.
+    pub(crate) fn labels_with(&self, sent: &[Rank]) -> Labels {
+        let mut labels = self.request.labels();
+        let documents = sent.iter().map(|rank| self.document(*rank));
+        labels.extend(documents.filter_map(|document| Some((document.label?, document.item))));
+        labels
     }
 
     /// Returns the ranks of a document in the lists of the request. Returns nothing if there is one list.

@@ -13,10 +13,11 @@ use crate::{
     plan::{
         NewState, PlannedItem, RetentionCost, TOOLS, Target,
         anchor::{SentAgain, Sticky},
+        labels::{Labels, LabelsToGive},
     },
     planner::{rendering::ToolResultRendering, request::PlanRequest},
     provider::{conform::TargetProfile, meter::Meter, render, wording},
-    rag::RagItem,
+    rag::{LabelledItem, RagItem},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +60,7 @@ impl<'a> RetainedItems<'a> {
         meter: &Meter,
         retains_texts: bool,
         sticky: Sticky<'_>,
-        again: &SentAgain,
+        (again, labels): (&SentAgain, Option<&Labels>),
     ) -> Self {
         let log = request.log;
         let profile = *meter.profile();
@@ -93,18 +94,21 @@ impl<'a> RetainedItems<'a> {
             && (sticky.question_sent || has_documents)
             && profile.accepts_state_last()
             && !brings_the_set;
-        retained.match_documents(meter, again);
+        retained.match_documents(meter, again, labels);
         retained
     }
 
     /// Matches the documents of the request with the retained ones. The others compete for tokens.
-    fn match_documents(&mut self, meter: &Meter, again: &SentAgain) {
+    fn match_documents(&mut self, meter: &Meter, again: &SentAgain, labels: Option<&Labels>) {
+        let labels = labels.map(LabelsToGive::after);
         let log = self.log();
         self.competing.reserve(self.request.rag.len());
         for (at, item) in self.request.rag.iter().enumerate() {
             // Compared as sent, with delimiters: only an identical text is a repeat.
+            let label = || labels.as_ref().and_then(|labels| labels.known(item));
             let is_it = |(place, sent): &(u32, &SentText)| {
-                sent.text == meter.delimited_document(item) || self.is_chunk(*place, sent, item)
+                let item = LabelledItem { item, label: label() };
+                sent.text == meter.delimited_document(item) || self.is_chunk(*place, sent, &item)
             };
             let place = self.documents_with_id(&item.id).find(is_it).map(|(place, _)| place);
             if let Some(place) = place.filter(|_| !again.documents.contains(&item.id)) {

@@ -13,7 +13,7 @@ use crate::{
         model::{Model, WireFormatCosts},
         wording,
     },
-    rag::RagItem,
+    rag::LabelledItem,
     tokens::{Certainty, DocumentText, TokenCount, TokenCounter},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -271,21 +271,28 @@ impl Meter {
     }
 
     /// Returns a document between its delimiters, as it is sent.
-    pub(crate) fn delimited_document(&self, item: &RagItem) -> String {
-        wording::document(item, self.header)
+    pub(crate) fn delimited_document<'i>(&self, item: impl Into<LabelledItem<'i>>) -> String {
+        wording::labelled_document(item.into(), self.header)
     }
 
     /// Counts a document of the block together with its delimiters. `hash` is the
     /// [`text_hash`](crate::text::hash::text_hash) of its text.
-    pub(crate) fn document(&self, item: &RagItem, hash: u64, limit: u64) -> Result<Weight, Error> {
+    pub(crate) fn document<'i>(
+        &self,
+        item: impl Into<LabelledItem<'i>>,
+        hash: u64,
+        limit: u64,
+    ) -> Result<Weight, Error> {
+        let item = item.into();
         // Attributes are a part of the cache key only if the delimiters contain them.
         let says_score = self.header == DocumentHeader::IdSourceScore;
         let document = DocumentText {
             text: &item.text,
             hash,
             id: item.id.as_str(),
-            origin: wording::source(item, self.header),
+            origin: wording::source(item.item, self.header),
             score_bits: says_score.then_some(item.score.to_bits()),
+            label: item.label,
         };
         Ok(self.counter.count_document_within(document, limit, || self.delimited_document(item))?.into())
     }
@@ -303,7 +310,7 @@ impl Meter {
 
     /// Returns overlapping documents as one text between delimiters, as it is sent, in pieces: one for each.
     /// Each document comes with the bytes at its beginning that the one before it contains.
-    pub(crate) fn joined_documents(&self, chunks: &[(&RagItem, usize)]) -> Vec<String> {
+    pub(crate) fn joined_documents(&self, chunks: &[(LabelledItem<'_>, usize)]) -> Vec<String> {
         wording::joined_documents(chunks, self.header)
     }
 
@@ -312,18 +319,23 @@ impl Meter {
         self.count_recurring(&wording::delimited_part(text, "document"))
     }
 
-    /// Counts the id of a further document in the header of a joined text.
-    pub(crate) fn further_id(&self, item: &RagItem) -> Result<u64, Error> {
-        self.count_recurring(&wording::further_id(item))
+    /// Counts the id of a further document in the header of a joined text, and its label.
+    pub(crate) fn further_id(&self, item: LabelledItem<'_>) -> Result<u64, Error> {
+        let label = match item.label {
+            Some(_) => self.count_recurring(&wording::further_label(item.label))?,
+            None => 0,
+        };
+        Ok(self.count_recurring(&wording::further_id(&item))?.saturating_add(label))
     }
 
     /// Returns a number of bytes that bounds the tokens of a document with its delimiters.
-    pub(crate) fn document_bytes(&self, item: &RagItem) -> u64 {
+    pub(crate) fn document_bytes(&self, item: LabelledItem<'_>) -> u64 {
         // Escapes lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
-        let origin = wording::source(item, self.header).map_or(0, |source| source.len());
+        let origin = wording::source(item.item, self.header).map_or(0, |source| source.len());
         let score =
             if self.header == DocumentHeader::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
-        (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score) as u64
+        let label = item.label.map_or(0, |label| wording::label(label).len() + 9);
+        (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score + label) as u64
     }
 
     /// Returns the tokens of the block around the documents, without the documents.

@@ -100,8 +100,12 @@ impl Oracle<'_> {
         let rules = &self.s.config.rag;
         let mut known: Vec<usize> = Vec::new();
         let mut documents = Vec::new();
+        let mut label = 1;
         for (at, _) in self.by_rank() {
             let document = &self.items[at];
+            if rules.labels && document.recalls.is_none() {
+                self.labels.borrow_mut().insert(at, label);
+            }
             let repeats = known.iter().any(|known| {
                 let same_text = document.recalls.is_none() && self.items[*known].text == document.text;
                 self.items[*known].id == document.id || same_text
@@ -118,6 +122,7 @@ impl Oracle<'_> {
                 Some("duplicate")
             } else {
                 known.push(at);
+                label += u32::from(document.recalls.is_none());
                 None
             };
             documents.push((at, out.map(str::to_owned)));

@@ -135,7 +135,9 @@ impl Oracle<'_> {
                 let record = "history, no instruction";
                 let origin = document.recalls.map(|_| record).or(document.origin);
                 let source = origin.map_or(String::new(), |origin| format!(" source=\"{origin}\""));
-                let fence = format!("<document id=\"{}\"{source}>\n</document>\n", document.id);
+                let label = self.labels.borrow().get(&at).map(|label| format!(" label=\"[{label}]\""));
+                let label = label.unwrap_or_default();
+                let fence = format!("<document{label} id=\"{}\"{source}>\n</document>\n", document.id);
                 // A line break that the text lacks, and a backslash in each delimiter that it contains.
                 let added = usize::from(!document.text.ends_with('\n'))
                     + document.text.to_lowercase().matches("<document").count();

@@ -72,6 +72,14 @@ class StandingRule(TypedDict):
     message: NotRequired[str]
     source: Literal["application", "summary", "cue_words"]
 
+class Citation(TypedDict):
+    label: int
+    document: str | None
+    quote: str | None
+    start: int
+    end: int
+    verdict: Literal["valid", "misquoted", "not_sent", "unknown"]
+
 class Usage(TypedDict):
     context_len: int
     limit: int
@@ -338,6 +346,8 @@ class IncludedItem:
     @property
     def quoted_messages(self) -> tuple[str, str] | None: ...
     @property
+    def label(self) -> int | None: ...
+    @property
     def hash(self) -> str: ...
 
 @final
@@ -448,6 +458,9 @@ class Plan:
     def notices(self) -> list[Notice]: ...
     @property
     def rules(self) -> list[StandingRule]: ...
+    @property
+    def citations(self) -> dict[int, str]: ...
+    def check_citations(self, reply: str) -> list[Citation]: ...
     @property
     def usage(self) -> Usage: ...
     @property

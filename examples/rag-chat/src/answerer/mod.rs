@@ -4,10 +4,11 @@ pub mod offline;
 pub mod remote;
 
 use context_window::{
-    ContextPlan, ItemKind, Message, RagItem, WireFormat, render,
+    ContextPlan, ItemId, ItemKind, Message, RagItem, WireFormat, render,
     usage::{CacheLife, ReplyReport},
 };
 use remote::Remote;
+use std::collections::BTreeMap;
 
 /// The source of answers.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub struct Prompt {
     pub question: String,
     /// The documents that the plan includes.
     pub documents: Vec<RagItem>,
+    /// Their labels.
+    pub labels: BTreeMap<ItemId, u32>,
 }
 
 impl Prompt {
@@ -62,6 +65,7 @@ impl Prompt {
             max_tokens: plan.limits.max_completion_tokens,
             question,
             documents,
+            labels: plan.citations().labels().map(|(label, id)| (id.clone(), label)).collect(),
         }
     }
 }

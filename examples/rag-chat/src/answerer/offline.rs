@@ -3,8 +3,11 @@
 
 use super::{Piece, Prompt, Reply};
 use context_window::usage::StopReason;
-use context_window::{Message, RagItem};
-use std::{collections::BTreeSet, time::Duration};
+use context_window::{ItemId, Message, RagItem};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Maximum number of quoted passages.
@@ -16,7 +19,7 @@ const COMMON: &str = "a about an and any are as at be by can do does for from ha
     our so than that the their them then there these they this to was we were what when where which who why will with would you your";
 
 pub(super) async fn answer(prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Reply {
-    let text = quotes(&prompt.question, &prompt.documents);
+    let text = quotes(&prompt.question, &prompt.documents, &prompt.labels);
     // Sends a word at a time like a model, so that a reply can be watched and stopped.
     for word in text.split_inclusive(' ') {
         say(Piece::Text(word.to_owned()));
@@ -25,9 +28,9 @@ pub(super) async fn answer(prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Rep
     (Message::assistant(text), StopReason::Done.into())
 }
 
-/// Returns the best passages of the documents as quotes, each with its source.
+/// Returns the best passages of the documents as quotes, each with the label of its document, or the id.
 #[must_use]
-pub fn quotes(question: &str, documents: &[RagItem]) -> String {
+pub fn quotes(question: &str, documents: &[RagItem], labels: &BTreeMap<ItemId, u32>) -> String {
     // A word in few documents has more weight.
     let texts: Vec<BTreeSet<String>> = documents.iter().map(|document| words(document.text())).collect();
     let weight = |word: &String| 1 + texts.iter().filter(|text| !text.contains(word)).count();
@@ -62,7 +65,8 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     let quote = |(.., document, passage): &(usize, usize, &RagItem, &str)| {
         let words: Vec<&str> = passage.split_whitespace().collect();
         let cut = if words.len() > WORDS { " ..." } else { "" };
-        format!("\"{}{cut}\" [{}]", words[..words.len().min(WORDS)].join(" "), document.id())
+        let source = labels.get(document.id()).map_or_else(|| document.id().to_string(), u32::to_string);
+        format!("\"{}{cut}\" [{source}]", words[..words.len().min(WORDS)].join(" "))
     };
     doubt + &passages.iter().map(quote).collect::<Vec<_>>().join("\n\n")
 }

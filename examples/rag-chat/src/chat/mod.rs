@@ -1,6 +1,7 @@
 //! A chat: the conversation, its plan, and the running work. It knows no terminal and no keys; events arrive
 //! through [`Chat::handle`].
 
+mod citations;
 mod commands;
 mod compacting;
 mod items;
@@ -306,6 +307,8 @@ fn manager(args: &Args, choice: &Choice, reasoning: ReasoningPolicy) -> Result<C
         config.ttl_policy = TtlPolicy::Ask;
         // And about a lasting rule, once its message leaves the prompt.
         config.compaction.rules = RulePolicy::Ask;
+        // Replies cite documents by labels, which are checked.
+        config.rag.labels = true;
     }
     if reasoning == ReasoningPolicy::Drop {
         config.conversation.reasoning = reasoning;

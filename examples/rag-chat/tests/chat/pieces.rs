@@ -6,6 +6,7 @@ use rag_chat::{
     chunks,
     command::{Line, help, read},
 };
+use std::collections::BTreeMap;
 
 #[test]
 fn lines_are_questions_or_commands() {
@@ -64,7 +65,7 @@ fn the_best_passage_is_quoted_with_its_source() {
             "A refund for kettles takes five days, by post.\n\n```\nrefund kettle take five days of code\n```",
         ),
     ];
-    let said = quotes("How long does a refund for a kettle take?", &documents);
+    let said = quotes("How long does a refund for a kettle take?", &documents, &BTreeMap::new());
     assert!(said.starts_with("\"A refund for kettles takes five days, by post.\" [post.md#1]"), "{said}");
     assert!(!said.contains("code"), "{said}");
 }
@@ -74,26 +75,35 @@ fn a_question_that_no_document_answers_gets_no_document() {
     let documents =
         [RagItem::new("post.md#1", 1.0, "A refund for kettles takes five days.\n\nPostage is four crowns.")];
     for nonsense in ["Tigers?", "Zorblax quimfle fnord?", "?", "", "how is it that the"] {
-        let said = quotes(nonsense, &documents);
+        let said = quotes(nonsense, &documents, &BTreeMap::new());
         assert_eq!(
             said, "No document answers this: no passage in the prompt shares a word with the question.",
             "{nonsense}"
         );
-        assert_eq!(quotes(nonsense, &[]), said);
+        assert_eq!(quotes(nonsense, &[], &BTreeMap::new()), said);
     }
     // A word in common may be chance, so the passage is shown with its common words.
     assert_eq!(
-        quotes("Which zorblax quimfle kettles fnord?", &documents),
+        quotes("Which zorblax quimfle kettles fnord?", &documents, &BTreeMap::new()),
         "No document answers this. Of the words of the question, these passages have: kettle.\n\n\
          \"A refund for kettles takes five days.\" [post.md#1]"
     );
-    assert!(quotes("What does a refund cost?", &documents).starts_with("\"A refund"), "half of the words");
+    assert!(
+        quotes("What does a refund cost?", &documents, &BTreeMap::new()).starts_with("\"A refund"),
+        "half of the words"
+    );
 }
 
 #[test]
 fn short_passages_and_rows_of_tables_are_quoted() {
     let text = "[Keys]\n# Keys\n\nDoor code is 4711.\n\n| thing | price |\n| --- | --- |\n| desk | 450 crowns |\n| lamp | 30 crowns |";
     let documents = [RagItem::new("a.md#1", 1.0, text)];
-    assert_eq!(quotes("What is the door code?", &documents), "\"Door code is 4711.\" [a.md#1]");
-    assert_eq!(quotes("What does the desk cost?", &documents), "\"| desk | 450 crowns |\" [a.md#1]");
+    assert_eq!(
+        quotes("What is the door code?", &documents, &BTreeMap::new()),
+        "\"Door code is 4711.\" [a.md#1]"
+    );
+    assert_eq!(
+        quotes("What does the desk cost?", &documents, &BTreeMap::new()),
+        "\"| desk | 450 crowns |\" [a.md#1]"
+    );
 }

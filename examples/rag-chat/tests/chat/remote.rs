@@ -69,6 +69,20 @@ fn a_reply_is_streamed_and_its_usage_fed_back() {
 }
 
 #[test]
+fn invented_and_misquoted_citations_are_marked() {
+    let reply = "They take \"five days after the parcel\" [1], or \"six weeks\" [1], says [9].";
+    let server = Server::start(Wire::OpenAi, vec![Reply::Words(reply, 0), Reply::Words("None.", 0)]);
+    let place = Place::shop();
+    let mut run = run(&place, &server, Wire::OpenAi, &[]);
+    run.enter("How long does a refund take?");
+    let said = "Sources: [1] terms/refunds.md#1. Not confirmed: terms/refunds.md#1 does not say \"six weeks\" [1]; \
+                [9] is no document.";
+    assert!(run.has_said(said), "{:?}", run.chat.remarks);
+    run.enter("And how much is postage?");
+    assert!(run.said().contains(said), "no citation, no remark: {}", run.said());
+}
+
+#[test]
 fn request_body_holds_only_the_plan() {
     let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes.", 0)]);
     let place = Place::shop();

@@ -20,7 +20,8 @@ fn question_is_answered_from_its_document_and_saved() {
         "{}",
         run.last()
     );
-    assert!(run.last().contains("[terms/refunds.md#1]"));
+    assert!(run.last().contains("came back to us.\" [1]"), "{}", run.last());
+    assert!(run.has_said("Sources: [1] terms/refunds.md#1"), "{:?}", run.chat.remarks);
     assert!(run.chat.plan.included.iter().any(|item| item.id.as_str() == "terms/refunds.md#1"));
     assert_eq!(stored(&place, "chat"), run.chat.log);
 

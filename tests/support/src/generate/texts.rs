@@ -80,6 +80,7 @@ struct Options {
     max_source_items: Option<u64>,
     lists: Vec<(u8, Option<u64>, Option<u64>)>,
     recall_share: u16,
+    labels: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -202,7 +203,8 @@ fn options() -> impl Strategy<Value = Options> {
     let weight = prop::sample::select(&[1u8, 1, 1, 2, 3, 100][..]);
     let lists = prop::collection::vec((weight, limit(4), limit(250)), LISTS.len());
     let recall_share = prop::sample::select(&[0u16, 100, 400, 1000][..]);
-    (any::<bool>(), share(), share(), prop::bool::weighted(0.6), order, limit(4), lists, recall_share)
+    let recalled_and_labels = (recall_share, prop::bool::weighted(0.3));
+    (any::<bool>(), share(), share(), prop::bool::weighted(0.6), order, limit(4), lists, recalled_and_labels)
         .prop_map(
             |(
                 are_alone,
@@ -212,7 +214,7 @@ fn options() -> impl Strategy<Value = Options> {
                 order,
                 max_source_items,
                 lists,
-                recall_share,
+                (recall_share, labels),
             )| Options {
                 are_alone,
                 near_duplicates,
@@ -222,6 +224,7 @@ fn options() -> impl Strategy<Value = Options> {
                 max_source_items,
                 lists,
                 recall_share,
+                labels,
             },
         )
 }
@@ -271,6 +274,7 @@ impl Texts {
         (rag.join_chunks, rag.order) = (options.join_chunks, options.order);
         rag.max_source_items = options.max_source_items;
         rag.recall_share = options.recall_share;
+        rag.labels = options.labels;
         for (name, (weight, max_items, max_tokens)) in LISTS.iter().zip(&options.lists) {
             let mut list = ListOptions::default();
             (list.weight, list.max_items, list.max_tokens) = (*weight, *max_items, *max_tokens);

@@ -1,0 +1,158 @@
+//! Citations in replies: documents by their labels, and quotes of their texts (rule S16).
+//!
+//! ```
+//! # fn main() -> Result<(), context_window::Error> {
+//! # #[cfg(feature = "openai")] {
+//! use context_window::{
+//!     Config, ContextWindowManager, Conversation, Message, PlanRequest, Registry,
+//!     citations::{Citation, CitationVerdict, Citations},
+//! };
+//!
+//! let mut config = Config::default();
+//! config.rag.labels = true;
+//! let manager = ContextWindowManager::configured(Registry::embedded().model("gpt-4o").unwrap(), config)?;
+//! let log = Conversation::from([Message::user("How long do refunds take?")]);
+//! let request = PlanRequest::new(&log).with_rag([(0.92, "refunds", "Refunds take 5 days.")]);
+//! let plan = manager.build_plan(&request)?;
+//!
+//! let citations: Citations = plan.citations();
+//! let found: Vec<Citation> = citations.check("They \"take 5 days\" [1], or three [2].");
+//! assert_eq!(found[0].document.as_ref().unwrap(), "refunds");
+//! assert_eq!(found[0].verdict, CitationVerdict::Valid);
+//! assert_eq!(found[1].verdict, CitationVerdict::Unknown);
+//! # }
+//! # Ok(())
+//! # }
+//! ```
+
+mod marks;
+mod quotes;
+
+use crate::{
+    item::ItemId,
+    plan::{ContextPlan, PlannedItem},
+    provider::wording,
+};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+/// The documents that a reply can cite, by their labels (rule S16).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Citations {
+    /// The documents of the prompt, each with the text that was sent.
+    sent: BTreeMap<u32, (ItemId, Arc<str>)>,
+    /// Documents of earlier prompts that are not in this one.
+    earlier: BTreeMap<u32, ItemId>,
+}
+
+/// A label in a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Citation {
+    /// The label, as the number in `[1]`.
+    pub label: u32,
+    /// The place of the label in the reply, with its brackets, in bytes.
+    pub range: Range<usize>,
+    /// The place of the quote before it, without quotation marks, in bytes. `None` if there is none.
+    pub quote: Option<Range<usize>>,
+    /// The cited document. `None` if no document has the label.
+    pub document: Option<ItemId>,
+    /// The result of the check.
+    pub verdict: CitationVerdict,
+}
+
+/// The result of checking a citation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CitationVerdict {
+    /// The document is in the prompt, and contains the quote if there is one. Runs of white space count as one
+    /// space, an ellipsis stands for left out text, and the punctuation at the end may differ.
+    Valid,
+    /// The document is in the prompt, but does not contain the quote.
+    Misquoted,
+    /// An earlier prompt of the conversation contained the document, this one does not.
+    NotSent,
+    /// No document of the conversation has this label.
+    Unknown,
+}
+
+impl CitationVerdict {
+    /// Returns the name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Misquoted => "misquoted",
+            Self::NotSent => "not_sent",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Citations {
+    /// Returns the labels of the prompt with the ids of their documents, in ascending order.
+    pub fn labels(&self) -> impl Iterator<Item = (u32, &ItemId)> {
+        self.sent.iter().map(|(label, (id, _))| (*label, id))
+    }
+
+    /// Returns the id of the document with a label, also of an earlier prompt. Returns `None` if no document
+    /// has it.
+    #[must_use]
+    pub fn document(&self, label: u32) -> Option<&ItemId> {
+        self.sent.get(&label).map(|(id, _)| id).or_else(|| self.earlier.get(&label))
+    }
+
+    /// Checks the citations in a reply, in their order. Labels in code are none.
+    #[must_use]
+    pub fn check(&self, reply: &str) -> Vec<Citation> {
+        let mut found = Vec::new();
+        for mark in marks::find(reply) {
+            let quote = mark.quote.clone();
+            // A quote before several labels may be from any of their documents.
+            let is_said = quote.as_ref().is_none_or(|quote| {
+                let texts = mark.labels.iter().filter_map(|label| Some(&self.sent.get(label)?.1));
+                texts.into_iter().any(|text| quotes::contains(text, &reply[quote.clone()]))
+            });
+            found.extend(mark.labels.iter().map(|label| Citation {
+                label: *label,
+                range: mark.range.clone(),
+                quote: quote.clone(),
+                document: self.document(*label).cloned(),
+                verdict: match (self.sent.get(label), self.earlier.get(label)) {
+                    (Some(_), _) if is_said => CitationVerdict::Valid,
+                    (Some(_), _) => CitationVerdict::Misquoted,
+                    (None, Some(_)) => CitationVerdict::NotSent,
+                    (None, None) => CitationVerdict::Unknown,
+                },
+            }));
+        }
+        found
+    }
+}
+
+impl ContextPlan {
+    /// Returns the documents that a reply can cite, with `rag.labels` (rule S16).
+    #[must_use]
+    pub fn citations(&self) -> Citations {
+        let mut citations = Citations::default();
+        let rows: Vec<&PlannedItem> = self.included.iter().filter(|row| row.kind.is_document()).collect();
+        let mut rest = rows.as_slice();
+        while let Some(first) = rest.first() {
+            let labels = wording::labels_in(first.body.text());
+            let ends = |row: &&PlannedItem| wording::closes_document(row.body.text());
+            // Chunks that are one text have one line before it, with a label for each.
+            let length = rest.iter().position(ends).map_or(rest.len(), |last| last + 1);
+            let (group, others) = rest.split_at(length);
+            rest = others;
+            let sent: String = group.iter().map(|row| row.body.text()).collect();
+            let text: Arc<str> = wording::text_of_document(&sent).into();
+            for (row, label) in group.iter().zip(labels) {
+                let id = self.carryover.renamed.get(&row.id).unwrap_or(&row.id).clone();
+                citations.sent.entry(label).or_insert((id, Arc::clone(&text)));
+            }
+        }
+        let earlier = self.carryover.labels.documents();
+        let earlier = earlier.filter(|(label, _)| !citations.sent.contains_key(label));
+        citations.earlier = earlier.map(|(label, id)| (label, id.clone())).collect();
+        citations
+    }
+}
