@@ -31,7 +31,7 @@ impl Labels {
         for (label, item) in sent {
             self.last = self.last.max(label);
             if !self.given.iter().any(|(known, ..)| *known == label) {
-                self.given.push((label, item.id.clone(), hash(&item.text)));
+                self.given.push((label, item.id.clone(), item.text_hash()));
             }
         }
         self.given.sort();
@@ -73,7 +73,7 @@ impl<'a> LabelsToGive<'a> {
         if self.known.is_empty() {
             return None;
         }
-        self.known.get(&(item.id.as_str(), hash(&item.text).as_str())).copied()
+        self.known.get(&(item.id.as_str(), item.text_hash().as_str())).copied()
     }
 
     /// Returns the next label, for a document without one. It is given by [`LabelsToGive::give`].
@@ -85,10 +85,6 @@ impl<'a> LabelsToGive<'a> {
     pub(crate) fn give(&mut self) {
         self.next = self.next.and_then(|next| next.checked_add(1));
     }
-}
-
-fn hash(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex()[..16].into()
 }
 
 #[cfg(test)]
@@ -114,7 +110,7 @@ mod tests {
     #[test]
     fn hostile_labels_are_not_given_twice() {
         let (a, b) = (RagItem::new("a", 1.0, "one"), RagItem::new("b", 1.0, "two"));
-        let json = format!(r#"{{"last": 2, "given": [[{}, "a", "{}"]]}}"#, u32::MAX, hash("one"));
+        let json = format!(r#"{{"last": 2, "given": [[{}, "a", "{}"]]}}"#, u32::MAX, a.text_hash());
         let labels: Labels = serde_json::from_str(&json).unwrap();
         let give = LabelsToGive::after(&labels);
         assert_eq!((give.known(&a), give.known(&b), give.next()), (Some(u32::MAX), None, None));

@@ -13,7 +13,7 @@ use crate::{
         anchor::{Sticky, StickyDocuments},
     },
     planner::{assemble::PlanContext, manager::ContextWindowManager, request::PlanRequest, solve::Solver},
-    rag::{RagItem, RetrievedItems},
+    rag::{LabelledItem, RagItem, RetrievedItems},
     text::hash::text_hash,
     tokens::TokenCount,
 };
@@ -36,6 +36,9 @@ impl CrowdedPrompt {
         Ok((Self { is_minimal: crowded.is_minimal(), share: crowded.document_share(), most }, missing))
     }
 }
+
+/// A label of most conversations has at most as many digits.
+const MANY_DOCUMENTS: u32 = 999;
 
 impl ContextWindowManager {
     /// Returns the tokens that documents could take in the prompt of this request. Documents that the request
@@ -81,13 +84,15 @@ impl ContextWindowManager {
     }
 
     /// Counts a document in a prompt, with the delimiter lines around it, in tokens. The planner counts
-    /// documents in the same way.
+    /// documents in the same way. With `rag.labels`, this counts a label of three digits.
     ///
     /// # Errors
     ///
     /// `ErrorKind::Count` if the counter fails.
     pub fn count_document(&self, document: &RagItem) -> Result<TokenCount, Error> {
-        let tokens = self.meter().document(document, text_hash(&document.text), u64::MAX)?.in_full();
+        let label = self.config().rag.labels.then_some(MANY_DOCUMENTS);
+        let labelled = LabelledItem { item: document, label };
+        let tokens = self.meter().document(labelled, text_hash(&document.text), u64::MAX)?.in_full();
         Ok(self.meter().counted(tokens))
     }
 }

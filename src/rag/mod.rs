@@ -146,6 +146,14 @@ impl RagItem {
 }
 
 impl RagItem {
+    /// Returns a hash of the text, by which a label knows its document (rule S16; blake3, 16 hexadecimal
+    /// digits).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn text_hash(&self) -> String {
+        blake3::hash(self.text.as_bytes()).to_hex()[..16].into()
+    }
+
     /// Fills in the attributes that only another copy of this document has.
     fn complete_from(&mut self, other: Self) {
         self.origin = self.origin.take().or(other.origin);

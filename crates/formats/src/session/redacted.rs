@@ -2,7 +2,8 @@
 
 use crate::error::Error;
 use context_window::{
-    ContextWindowManager, Message, RagItem, ToolCall, events::LogEvent, media, provider::wording, text::size,
+    ContextWindowManager, Message, RagItem, ToolCall, events::LogEvent, media, plan::Anchor,
+    provider::wording, text::size,
 };
 use serde_json::Value;
 use std::{
@@ -87,11 +88,13 @@ pub(super) struct Redactor<'m> {
     /// ones are treated as duplicates.
     documents: RefCell<BTreeMap<String, String>>,
     used: RefCell<BTreeSet<String>>,
+    /// The hashes of the texts of documents with those of their replacements.
+    hashes: RefCell<BTreeMap<String, String>>,
 }
 
 impl<'m> Redactor<'m> {
     pub(super) fn new(manager: &'m ContextWindowManager) -> Self {
-        Self { manager, documents: RefCell::default(), used: RefCell::default() }
+        Self { manager, documents: RefCell::default(), used: RefCell::default(), hashes: RefCell::default() }
     }
 
     /// Returns a text with the same number of tokens. Equal texts give equal results, and different texts
@@ -113,10 +116,33 @@ impl<'m> Redactor<'m> {
     /// Returns a text for a document with the same number of tokens, delimiters included. Different texts
     /// never get the same result.
     pub(super) fn document(&self, item: &RagItem) -> Result<String, Error> {
-        self.document_text(&item.text, |text| {
-            let item = RagItem { text: text.into(), ..item.clone() };
-            Ok(self.manager.count_document(&item)?.tokens)
-        })
+        let with = |text: &str| RagItem { text: text.into(), ..item.clone() };
+        let text =
+            self.document_text(&item.text, |text| Ok(self.manager.count_document(&with(text))?.tokens))?;
+        // A label belongs to a document with this text (rule S16).
+        self.hashes.borrow_mut().insert(item.text_hash(), with(&text).text_hash());
+        Ok(text)
+    }
+
+    /// Returns the last prompt without texts of messages. Labels belong to the replaced documents.
+    pub(super) fn anchor(&self, anchor: Anchor) -> Result<Anchor, Error> {
+        let fault = |error: serde_json::Error| Error::input("the last prompt", error.to_string());
+        let mut json = serde_json::to_value(anchor.without_rules()).map_err(fault)?;
+        if let Some(labels) = json.get_mut("labels") {
+            self.relabel(labels);
+        }
+        serde_json::from_value(json).map_err(fault)
+    }
+
+    /// Replaces the hashes of documents beside their labels.
+    fn relabel(&self, labels: &mut Value) {
+        let given = labels.get_mut("given").and_then(Value::as_array_mut);
+        for hash in given.into_iter().flatten().filter_map(|label| label.get_mut(2)) {
+            let hashes = self.hashes.borrow();
+            if let Some(new) = hash.as_str().and_then(|hash| hashes.get(hash)) {
+                *hash = Value::from(new.as_str());
+            }
+        }
     }
 
     fn document_text(&self, text: &str, count: impl Fn(&str) -> Result<u64, Error>) -> Result<String, Error> {
@@ -208,6 +234,9 @@ impl<'m> Redactor<'m> {
                 // Rules that were found in messages are no longer in them once those are replaced. They are
                 // kept by events of their own.
                 fields.remove("rules");
+                if let Some(labels) = fields.get_mut("labels") {
+                    self.relabel(labels);
+                }
                 if let Some(Value::Object(rule)) = fields.get_mut("rule_kept")
                     && let Some(Value::String(text)) = rule.get_mut("text")
                 {

@@ -138,9 +138,13 @@ pub fn session_json(
         Some(_) => Documents::Lists(request.rag.lists().map(lists).collect::<Result<_, Error>>()?),
         None => Documents::Unnamed(documents(&request.rag)?),
     };
+    let previous = request.previous.clone();
     let (log, previous) = match &redactor {
-        Some(_) => (with_found_rules(manager, request)?, request.previous.clone().map(Anchor::without_rules)),
-        None => (Cow::Borrowed(request.log), request.previous.clone()),
+        Some(redactor) => {
+            let previous = previous.map(|anchor| redactor.anchor(anchor)).transpose()?;
+            (with_found_rules(manager, request)?, previous)
+        }
+        None => (Cow::Borrowed(request.log), previous),
     };
     let events = log.events();
     let events = match &redactor {
