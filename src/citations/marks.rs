@@ -59,8 +59,8 @@ pub(super) fn find(reply: &str) -> Vec<Mark> {
     marks
 }
 
-/// Reads the labels after a bracket, and the place after the closing one. Returns `None` if there is something
-/// else.
+/// Reads the labels after a bracket, and the place after the closing one. Returns `None` if there is
+/// something else.
 fn labels(reply: &str, open: usize, end: usize) -> Option<(Vec<u32>, usize)> {
     let close = open + reply[open..end.min(open + 8 * MOST_LABELS).max(open)].find(']')?;
     let mut labels = Vec::new();

@@ -64,8 +64,8 @@ pub struct Citation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CitationVerdict {
-    /// The document is in the prompt, and contains the quote if there is one. Runs of white space count as one
-    /// space, an ellipsis stands for left out text, and the punctuation at the end may differ.
+    /// The document is in the prompt, and contains the quote if there is one. Runs of white space count as
+    /// one space, an ellipsis replaces left out text, and the punctuation at the end may differ.
     Valid,
     /// The document is in the prompt, but does not contain the quote.
     Misquoted,

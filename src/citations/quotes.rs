@@ -2,11 +2,11 @@
 
 use crate::text::plain::fold_white_space;
 
-/// Marks that stand for left out text.
+/// Marks in place of left out text.
 const ELLIPSES: [&str; 4] = ["[...]", "[…]", "...", "…"];
 
-/// Checks if a text contains a quote. Runs of white space count as one space, the parts around an ellipsis must
-/// follow each other, and the punctuation at the end may differ.
+/// Checks if a text contains a quote. Runs of white space count as one space, the parts around an ellipsis
+/// must follow each other, and the punctuation at the end may differ.
 pub(super) fn contains(text: &str, quote: &str) -> bool {
     let text = fold_white_space(text);
     let lines = quote.lines().map(|line| line.trim_start().trim_start_matches('>'));

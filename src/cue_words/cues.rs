@@ -4,7 +4,7 @@ use super::words::Words;
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::LazyLock};
 
-/// The kind of a cue: the key of the data file under which it stands. The file says what each one is.
+/// The kind of a cue: the key of the data file under which it is listed. The file describes each one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
@@ -50,7 +50,7 @@ struct Cue {
     has_endings: bool,
 }
 
-/// A place in a sentence at which a cue stands.
+/// The place of a cue in a sentence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Match {
     pub(super) kind: Kind,

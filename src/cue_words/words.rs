@@ -12,13 +12,13 @@ pub(crate) struct Words {
     ends: Vec<u32>,
 }
 
-/// The word that stands for a masked part: a quote, code or a pasted text.
+/// The word in place of a masked part: a quote, code or a pasted text.
 pub(super) const MASKED: &str = "\u{fffc}";
 
-/// The word that stands for a comma, a dash or a bracket.
+/// The word in place of a comma, a dash or a bracket.
 pub(super) const COMMA: &str = ",";
 
-/// The word that stands for a colon.
+/// The word in place of a colon.
 pub(super) const COLON: &str = ":";
 
 impl Words {

@@ -43,6 +43,11 @@ impl Labels {
         self.given.iter().map(|(label, id, _)| (*label, id))
     }
 
+    /// Lets no label up to this one be given again.
+    pub(crate) fn raise_to(&mut self, label: Option<u32>) {
+        self.last = self.last.max(label.unwrap_or_default());
+    }
+
     /// Removes the documents. No label of theirs is given again.
     pub(crate) fn forget_documents(&mut self) {
         self.given.clear();

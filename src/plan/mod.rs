@@ -321,9 +321,9 @@ impl PlannedItem {
         Some([first, last])
     }
 
-    /// Returns the label with which a reply cites this document (rule S16). Returns `None` if the documents of
-    /// this prompt have no labels, and for retained documents and all other rows: [`ContextPlan::citations`]
-    /// has the labels of all.
+    /// Returns the label with which a reply cites this document (rule S16). Returns `None` if the documents
+    /// of this prompt have no labels, and for retained documents and all other rows:
+    /// [`ContextPlan::citations`] has the labels of all.
     #[must_use]
     pub fn label(&self) -> Option<u32> {
         self.document.as_ref()?.label

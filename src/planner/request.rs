@@ -16,7 +16,7 @@ use crate::{
         anchor::{Anchor, Sender},
         labels::Labels,
     },
-    provider::{meter::Meter, model::RequestLimits},
+    provider::{meter::Meter, model::RequestLimits, wording},
     rag::{RagItem, RetrievedItems},
     usage::TokenCalibration,
 };
@@ -292,9 +292,13 @@ impl<'a> PlanRequest<'a> {
         self.previous.as_ref().or(self.log.anchor())
     }
 
-    /// Returns the labels that documents had in earlier prompts (rule S16).
+    /// Returns the labels that documents had in earlier prompts (rule S16): those of the last one, and those
+    /// in texts that are retained without it.
     pub(crate) fn labels(&self) -> Labels {
-        self.last_anchor().map(|anchor| anchor.labels.clone()).unwrap_or_default()
+        let mut labels = self.last_anchor().map(|anchor| anchor.labels.clone()).unwrap_or_default();
+        let retained = self.log.sent_with().all_documents().flat_map(|(_, sent)| sent);
+        labels.raise_to(retained.flat_map(|sent| wording::labels_in(&sent.text)).max());
+        labels
     }
 
     /// Returns the ids for `tracing` events.

@@ -88,8 +88,24 @@ fn document_that_names_a_label_in_its_text_does_not_get_it() {
     assert_eq!(verdicts, [CitationVerdict::Valid, CitationVerdict::Unknown, CitationVerdict::Unknown]);
 }
 
-/// Plays a conversation in which documents come, go and change. No label has two meanings, and the stored anchor
-/// of a caller without state has the same labels.
+#[test]
+fn retained_documents_keep_their_labels_without_an_anchor() {
+    let manager = manager(|rag| rag.placement = Placement::WithQuestion);
+    let mut log = Conversation::from([Message::user("How?")]);
+    let document = |id: &str| RagItem::new(id, 1.0, format!("The text of {id}."));
+    let first = plan(&manager, &log, vec![document("a"), document("b")], 10_000);
+    log.push_reply(&first, Message::assistant("So [2]."), None);
+    log.push(Message::user("And now?"));
+    let limits = RequestLimits::prompt_budget(10_000);
+    let request = PlanRequest::new(&log).with_rag([document("b"), document("c")]).with_limits(limits);
+    let lost = serde_json::from_str("{}").unwrap();
+    let plan = manager.build_plan(&request.with_previous(lost)).unwrap();
+    assert_eq!(labels(&plan), [(1, "a".to_owned()), (2, "b".to_owned()), (3, "c".to_owned())]);
+    assert_eq!(prompt(&plan).matches("id=\"b\"").count(), 1);
+}
+
+/// Plays a conversation in which documents come, go and change. No label has two meanings, and the stored
+/// anchor of a caller without state has the same labels.
 fn converse(placement: Placement, stateless: bool, budget: u64) {
     let manager = manager(|rag| rag.placement = placement);
     let mut log = Conversation::new();

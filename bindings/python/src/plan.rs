@@ -249,10 +249,10 @@ impl Plan {
         citations.labels().map(|(label, id)| (label, id.to_string())).collect()
     }
 
-    /// Checks the citations in a reply, such as `"take 5 days" [1]`, in their order. Each is a dict of `label`,
-    /// `document` (None if no document has the label), `quote` (the quoted text before the label, or None),
-    /// `start` and `end` of the label in the reply, and `verdict`: `valid`, `misquoted`, `not_sent` for a
-    /// document of an earlier prompt, or `unknown`.
+    /// Checks the citations in a reply, such as `"take 5 days" [1]`, in their order. Each is a dict of
+    /// `label`, `document` (None if no document has the label), `quote` (the quoted text before the label, or
+    /// None), `start` and `end` of the label in the reply, and `verdict`: `valid`, `misquoted`, `not_sent`
+    /// for a document of an earlier prompt, or `unknown`.
     fn check_citations<'py>(&self, py: Python<'py>, reply: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let found = self.made.inner.citations().check(reply);
         // Offsets in Python count characters. Ranges ascend, so one pass over the reply finds all.

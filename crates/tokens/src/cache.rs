@@ -64,7 +64,8 @@ pub(crate) enum Recurring<'a> {
 /// use std::sync::Arc;
 ///
 /// let text: Arc<str> = "Refunds take 5 days.".into();
-/// let document = DocumentText { text: &text, hash: 7, id: "refunds", origin: None, score_bits: None, label: None };
+/// let document =
+///     DocumentText { text: &text, hash: 7, id: "refunds", origin: None, score_bits: None, label: None };
 /// assert_eq!(document.text.len(), 20);
 /// ```
 #[derive(Debug, Clone, Copy)]

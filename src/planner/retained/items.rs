@@ -105,9 +105,11 @@ impl<'a> RetainedItems<'a> {
         self.competing.reserve(self.request.rag.len());
         for (at, item) in self.request.rag.iter().enumerate() {
             // Compared as sent, with delimiters: only an identical text is a repeat.
-            let label = || labels.as_ref().and_then(|labels| labels.known(item));
+            let known = labels.as_ref().and_then(|labels| labels.known(item));
             let is_it = |(place, sent): &(u32, &SentText)| {
-                let item = LabelledItem { item, label: label() };
+                let as_sent = || wording::labels_in(&sent.text).first().copied();
+                let label = known.or_else(|| labels.as_ref().and_then(|_| as_sent()));
+                let item = LabelledItem { item, label };
                 sent.text == meter.delimited_document(item) || self.is_chunk(*place, sent, &item)
             };
             let place = self.documents_with_id(&item.id).find(is_it).map(|(place, _)| place);

@@ -116,6 +116,7 @@ fn plan_equals_the_plan_of_the_stored_conversation() {
         let mut config = context_window::Config::default();
         config.ttl_policy = context_window::config::TtlPolicy::Ask;
         config.compaction.rules = context_window::config::RulePolicy::Ask;
+        config.rag.labels = true;
         config.compaction.strategy = context_window::config::CompactionStrategy::Digest;
         context_window::ContextWindowManager::configured(choice.model, config).unwrap()
     };
