@@ -129,7 +129,7 @@ pub mod config;
 pub mod provider;
 pub mod usage;
 pub mod plan;
-pub mod citations;
+mod citations;
 pub mod conversation;
 pub mod events;
 mod planner;

@@ -1,11 +1,11 @@
 //! Analysis of plans by planning again: reasons, other budgets, the differences between two plans, and the
-//! repeated beginning of a prompt. [`Explainer`] is the entry point.
+//! repeated beginning of a prompt. [`Explainer`] is the entry point. [`Citations`] checks replies.
 //!
 //! ```
 //! use context_window::{
 //!     ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits,
 //!     analysis::{
-//!         Advice, AdvisedChange, Cause, Change, ConfirmedRemedy, Diff, Evidence, Explainer, Explanation,
+//!         Advice, AdvisedChange, Cause, Change, Citation, CitationVerdict, Citations, ConfirmedRemedy, Diff, Evidence, Explainer, Explanation,
 //!         Interval, ItemState, Prefix, ReasoningChange, Step, ToolsChange,
 //!     },
 //! };
@@ -42,6 +42,11 @@
 //! assert!(remedies.is_empty());
 //! assert!(!advice.is_some_and(|advice| advice.change == AdvisedChange::DropReasoning));
 //!
+//! // The citations of a reply: these documents have no labels.
+//! let citations: Citations = manager.build_plan(&request)?.citations();
+//! let found: Vec<Citation> = citations.check("Refunds take 5 days [1].");
+//! assert_eq!(found[0].verdict, CitationVerdict::Unknown);
+//!
 //! // All prompts of a conversation.
 //! let steps: Vec<Step> = explainer.replay().collect::<Result<_, _>>()?;
 //! assert_eq!(steps.len(), 1);
@@ -55,6 +60,7 @@ pub(crate) mod explain;
 pub(crate) mod diff;
 pub(crate) mod replay;
 
+pub use crate::citations::{Citation, CitationVerdict, Citations};
 pub use crate::plan::{PrefixCause, prefix::Prefix};
 pub use diff::{Cause, Change, Diff, Evidence, ItemState, ReasoningChange, ToolsChange};
 pub use explain::{Advice, AdvisedChange, ConfirmedRemedy, Explanation, Interval};

@@ -1,29 +1,4 @@
 //! Citations in replies: documents by their labels, and quotes of their texts (rule S16).
-//!
-//! ```
-//! # fn main() -> Result<(), context_window::Error> {
-//! # #[cfg(feature = "openai")] {
-//! use context_window::{
-//!     Config, ContextWindowManager, Conversation, Message, PlanRequest, Registry,
-//!     citations::{Citation, CitationVerdict, Citations},
-//! };
-//!
-//! let mut config = Config::default();
-//! config.rag.labels = true;
-//! let manager = ContextWindowManager::configured(Registry::embedded().model("gpt-4o").unwrap(), config)?;
-//! let log = Conversation::from([Message::user("How long do refunds take?")]);
-//! let request = PlanRequest::new(&log).with_rag([(0.92, "refunds", "Refunds take 5 days.")]);
-//! let plan = manager.build_plan(&request)?;
-//!
-//! let citations: Citations = plan.citations();
-//! let found: Vec<Citation> = citations.check("They \"take 5 days\" [1], or three [2].");
-//! assert_eq!(found[0].document.as_ref().unwrap(), "refunds");
-//! assert_eq!(found[0].verdict, CitationVerdict::Valid);
-//! assert_eq!(found[1].verdict, CitationVerdict::Unknown);
-//! # }
-//! # Ok(())
-//! # }
-//! ```
 
 mod marks;
 mod quotes;
@@ -36,6 +11,31 @@ use crate::{
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 /// The documents that a reply can cite, by their labels (rule S16).
+///
+/// ```
+/// # fn main() -> Result<(), context_window::Error> {
+/// # #[cfg(feature = "openai")] {
+/// use context_window::{
+///     Config, ContextWindowManager, Conversation, Message, PlanRequest, Registry,
+///     analysis::{Citation, CitationVerdict, Citations},
+/// };
+///
+/// let mut config = Config::default();
+/// config.rag.labels = true;
+/// let manager = ContextWindowManager::configured(Registry::embedded().model("gpt-4o").unwrap(), config)?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let request = PlanRequest::new(&log).with_rag([(0.92, "refunds", "Refunds take 5 days.")]);
+/// let plan = manager.build_plan(&request)?;
+///
+/// let citations: Citations = plan.citations();
+/// let found: Vec<Citation> = citations.check("They \"take 5 days\" [1], or three [2].");
+/// assert_eq!(found[0].document.as_ref().unwrap(), "refunds");
+/// assert_eq!(found[0].verdict, CitationVerdict::Valid);
+/// assert_eq!(found[1].verdict, CitationVerdict::Unknown);
+/// # }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Citations {
     /// The documents of the prompt, each with the text that was sent.

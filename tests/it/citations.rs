@@ -4,7 +4,7 @@ use crate::support::generate;
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, ItemId, Message, Model, PlanRequest, RagItem,
     RequestLimits,
-    citations::CitationVerdict,
+    analysis::CitationVerdict,
     config::{Placement, RagOptions},
 };
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The citations of a reply, checked against the documents of its prompt.
 
-use context_window::citations::{CitationVerdict, Citations};
+use context_window::analysis::{CitationVerdict, Citations};
 use std::collections::BTreeMap;
 
 /// Lists the documents that a reply cites, then the citations that they do not confirm. Returns `None` if the
