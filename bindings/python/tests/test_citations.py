@@ -27,7 +27,7 @@ def test_documents_have_labels() -> None:
 
 
 def test_citations_are_checked() -> None:
-    reply = "Bär: they \u201ctake 5 days.\u201d [1], \"by cash\" [1] or [2, 7] and `code[9]`."
+    reply = 'Bär: they \u201ctake 5 days.\u201d [1], "by cash" [1] or [2, 7] and `code[9]`.'
     found = plan().check_citations(reply)
     assert [(one["label"], one["document"], one["verdict"]) for one in found] == [
         (1, "refunds", "valid"),
