@@ -5,8 +5,9 @@
 //! use context_window::{
 //!     ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits,
 //!     analysis::{
-//!         Advice, AdvisedChange, Cause, Change, Citation, CitationVerdict, Citations, ConfirmedRemedy, Diff, Evidence, Explainer, Explanation,
-//!         Interval, ItemState, Prefix, ReasoningChange, Step, ToolsChange,
+//!         Advice, AdvisedChange, Cause, Change, Citation, CitationVerdict, Citations, ConfirmedRemedy,
+//!         Diff, Evidence, Explainer, Explanation, Interval, ItemState, Prefix, ReasoningChange, Step,
+//!         ToolsChange,
 //!     },
 //! };
 //!

@@ -8,7 +8,12 @@ use crate::{
     plan::{ContextPlan, PlannedItem},
     provider::wording,
 };
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use marks::Mark;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
 
 /// The documents that a reply can cite, by their labels (rule S16).
 ///
@@ -38,7 +43,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Citations {
-    /// The documents of the prompt, each with the text that was sent.
+    /// The documents of the prompt, each with its text for comparisons.
     sent: BTreeMap<u32, (ItemId, Arc<str>)>,
     /// Documents of earlier prompts that are not in this one.
     earlier: BTreeMap<u32, ItemId>,
@@ -101,21 +106,24 @@ impl Citations {
         self.sent.get(&label).map(|(id, _)| id).or_else(|| self.earlier.get(&label))
     }
 
-    /// Checks the citations in a reply, in their order. Labels in code are none.
+    /// Checks the citations in a reply, in their order. Labels in code, and in a quote from a document, are
+    /// none.
     #[must_use]
     pub fn check(&self, reply: &str) -> Vec<Citation> {
+        let marks = marks::find(reply);
+        let confirmed = self.confirmed_quotes(reply, &marks);
         let mut found = Vec::new();
-        for mark in marks::find(reply) {
-            let quote = mark.quote.clone();
-            // A quote before several labels may be from any of their documents.
-            let is_said = quote.as_ref().is_none_or(|quote| {
-                let texts = mark.labels.iter().filter_map(|label| Some(&self.sent.get(label)?.1));
-                texts.into_iter().any(|text| quotes::contains(text, &reply[quote.clone()]))
-            });
+        for mark in marks {
+            let before = confirmed.range(..(mark.range.start, usize::MAX)).next_back();
+            if before.is_some_and(|(_, end)| mark.range.end <= *end) {
+                continue;
+            }
+            let is_said =
+                mark.quote.as_ref().is_none_or(|quote| confirmed.contains(&(quote.start, quote.end)));
             found.extend(mark.labels.iter().map(|label| Citation {
                 label: *label,
                 range: mark.range.clone(),
-                quote: quote.clone(),
+                quote: mark.quote.clone(),
                 document: self.document(*label).cloned(),
                 verdict: match (self.sent.get(label), self.earlier.get(label)) {
                     (Some(_), _) if is_said => CitationVerdict::Valid,
@@ -126,6 +134,24 @@ impl Citations {
             }));
         }
         found
+    }
+
+    /// Returns the quotes that a document with one of the labels after them contains, as bytes of the reply.
+    fn confirmed_quotes(&self, reply: &str, marks: &[Mark]) -> BTreeSet<(usize, usize)> {
+        // A quote before several labels may be from any of their documents.
+        let mut labels: BTreeMap<(usize, usize), BTreeSet<u32>> = BTreeMap::new();
+        for mark in marks {
+            if let Some(quote) = &mark.quote {
+                labels.entry((quote.start, quote.end)).or_default().extend(&mark.labels);
+            }
+        }
+        labels.retain(|(start, end), labels| {
+            let texts = labels.iter().filter_map(|label| Some(&self.sent.get(label)?.1));
+            let mut texts: Vec<&Arc<str>> = texts.collect();
+            texts.dedup_by(|a, b| Arc::ptr_eq(a, b));
+            texts.into_iter().any(|text| quotes::contains(text, &reply[*start..*end]))
+        });
+        labels.into_keys().collect()
     }
 }
 
@@ -144,7 +170,7 @@ impl ContextPlan {
             let (group, others) = rest.split_at(length);
             rest = others;
             let sent: String = group.iter().map(|row| row.body.text()).collect();
-            let text: Arc<str> = wording::text_of_document(&sent).into();
+            let text: Arc<str> = quotes::comparable(&wording::text_of_document(&sent)).into();
             for (row, label) in group.iter().zip(labels) {
                 let id = self.carryover.renamed.get(&row.id).unwrap_or(&row.id).clone();
                 citations.sent.entry(label).or_insert((id, Arc::clone(&text)));

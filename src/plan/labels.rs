@@ -2,10 +2,11 @@
 
 use crate::{item::ItemId, rag::RagItem};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The most documents whose labels an anchor has. Of more, the newest count: an older one gets a new label.
-const MOST: usize = 1_000;
+/// The most documents whose labels an anchor has, if the prompt has fewer. Of more, those that were sent last
+/// count: another one gets a new label.
+const MOST: usize = 256;
 
 /// The labels that documents of a conversation have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +14,7 @@ const MOST: usize = 1_000;
 pub(crate) struct Labels {
     /// The largest label that was sent, which is never given again. 0 if none was.
     last: u32,
+    /// Documents in the order in which they were last sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     given: Vec<GivenLabel>,
 }
@@ -26,16 +28,21 @@ impl Labels {
         *self == Self::default()
     }
 
+    /// Returns the largest label that was sent. 0 if none was.
+    pub(crate) fn last(&self) -> u32 {
+        self.last
+    }
+
     /// Adds the labels of a prompt.
     pub(crate) fn extend<'a>(&mut self, sent: impl IntoIterator<Item = (u32, &'a RagItem)>) {
+        let sent: BTreeMap<u32, &RagItem> = sent.into_iter().collect();
+        self.given.retain(|(known, ..)| !sent.contains_key(known));
+        let stay = MOST.saturating_sub(sent.len());
+        self.given.drain(..self.given.len().saturating_sub(stay));
         for (label, item) in sent {
             self.last = self.last.max(label);
-            if !self.given.iter().any(|(known, ..)| *known == label) {
-                self.given.push((label, item.id.clone(), item.text_hash()));
-            }
+            self.given.push((label, item.id.clone(), item.text_hash()));
         }
-        self.given.sort();
-        self.given.drain(..self.given.len().saturating_sub(MOST));
     }
 
     /// Returns the labels with the ids of their documents.
@@ -65,11 +72,12 @@ pub(crate) struct LabelsToGive<'a> {
 impl<'a> LabelsToGive<'a> {
     /// Creates them from the labels of the last prompt.
     pub(crate) fn after(labels: &'a Labels) -> Self {
-        let mut known = BTreeMap::new();
-        for (label, id, hash) in &labels.given {
+        let (mut known, mut seen) = (BTreeMap::new(), BTreeSet::new());
+        // Of an anchor from outside, one label may have two documents, and one document two labels.
+        for (label, id, hash) in labels.given.iter().filter(|(label, ..)| seen.insert(*label)) {
             known.entry((id.as_str(), hash.as_str())).or_insert(*label);
         }
-        let last = known.values().copied().max().unwrap_or_default().max(labels.last);
+        let last = seen.last().copied().unwrap_or_default().max(labels.last);
         Self { known, next: last.checked_add(1) }
     }
 
@@ -115,22 +123,35 @@ mod tests {
     #[test]
     fn hostile_labels_are_not_given_twice() {
         let (a, b) = (RagItem::new("a", 1.0, "one"), RagItem::new("b", 1.0, "two"));
-        let json = format!(r#"{{"last": 2, "given": [[{}, "a", "{}"]]}}"#, u32::MAX, a.text_hash());
-        let labels: Labels = serde_json::from_str(&json).unwrap();
-        let give = LabelsToGive::after(&labels);
-        assert_eq!((give.known(&a), give.known(&b), give.next()), (Some(u32::MAX), None, None));
+        let after = |label: u32| {
+            let (one, two) = (a.text_hash(), b.text_hash());
+            let json =
+                format!(r#"{{"last": 2, "given": [[{label}, "a", "{one}"], [{label}, "b", "{two}"]]}}"#);
+            let labels: Labels = serde_json::from_str(&json).unwrap();
+            let give = LabelsToGive::after(&labels);
+            (give.known(&a), give.known(&b), give.next())
+        };
+        assert_eq!(after(5), (Some(5), None, Some(6)));
+        assert_eq!(after(u32::MAX), (Some(u32::MAX), None, None));
     }
 
     #[test]
-    fn old_documents_are_forgotten() {
+    fn documents_that_were_sent_last_keep_their_labels() {
         let items: Vec<RagItem> = (0..1_500).map(|at| RagItem::new(format!("d{at}"), 1.0, "t")).collect();
         let mut labels = Labels::default();
-        labels.extend((1..).zip(&items));
-        let give = LabelsToGive::after(&labels);
+        // The first document is in every prompt, the others in one each.
+        for (label, item) in (1..).zip(&items) {
+            labels.extend([(1, &items[0]), (label, item)]);
+        }
+        let known = |labels: &Labels, at: usize| LabelsToGive::after(labels).known(&items[at]);
         assert_eq!(labels.given.len(), MOST);
         assert_eq!(
-            (give.known(&items[499]), give.known(&items[500]), give.next()),
-            (None, Some(501), Some(1_501))
+            (known(&labels, 0), known(&labels, 1), known(&labels, 1_499)),
+            (Some(1), None, Some(1_500))
         );
+        assert_eq!(LabelsToGive::after(&labels).next(), Some(1_501));
+        // All documents of a prompt keep theirs.
+        labels.extend((1..).zip(&items));
+        assert_eq!((labels.given.len(), known(&labels, 1)), (1_500, Some(2)));
     }
 }

@@ -295,7 +295,11 @@ impl<'a> PlanRequest<'a> {
     /// Returns the labels that documents had in earlier prompts (rule S16): those of the last one, and those
     /// in texts that are retained without it.
     pub(crate) fn labels(&self) -> Labels {
-        let mut labels = self.last_anchor().map(|anchor| anchor.labels.clone()).unwrap_or_default();
+        let [given, kept] = [self.previous.as_ref(), self.log.anchor()]
+            .map(|anchor| anchor.map(|anchor| anchor.labels.clone()).unwrap_or_default());
+        let last = kept.last();
+        let mut labels = if given.is_empty() { kept } else { given };
+        labels.raise_to(Some(last));
         let retained = self.log.sent_with().all_documents().flat_map(|(_, sent)| sent);
         labels.raise_to(retained.flat_map(|sent| wording::labels_in(&sent.text)).max());
         labels

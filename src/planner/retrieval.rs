@@ -37,7 +37,7 @@ impl CrowdedPrompt {
     }
 }
 
-/// A label of most conversations has at most as many digits.
+/// The label that documents are counted with before they have one.
 const MANY_DOCUMENTS: u32 = 999;
 
 impl ContextWindowManager {

@@ -1,3 +1,5 @@
+//! A document with its label.
+
 use super::RagItem;
 use std::ops::Deref;
 

@@ -104,6 +104,56 @@ fn retained_documents_keep_their_labels_without_an_anchor() {
     assert_eq!(prompt(&plan).matches("id=\"b\"").count(), 1);
 }
 
+#[test]
+fn anchor_without_labels_gives_none_again() {
+    let manager = manager(|rag| rag.placement = Placement::BeforeQuestion);
+    let mut log = Conversation::from([Message::user("How?")]);
+    let first = plan(&manager, &log, vec![RagItem::new("a", 1.0, "One.")], 10_000);
+    log.push_reply(&first, Message::assistant("So [1]."), None);
+    log.push(Message::user("And now?"));
+    let limits = RequestLimits::prompt_budget(10_000);
+    let request = PlanRequest::new(&log).with_rag([RagItem::new("b", 1.0, "Two.")]).with_limits(limits);
+    let lost = serde_json::from_str("{}").unwrap();
+    let plan = manager.build_plan(&request.with_previous(lost)).unwrap();
+    assert_eq!(labels(&plan), [(2, "b".to_owned())]);
+    assert_eq!(plan.citations().check("[1]")[0].verdict, CitationVerdict::NotSent);
+}
+
+#[test]
+fn switched_option_sends_no_retained_document_again() {
+    let with = manager(|rag| rag.placement = Placement::WithQuestion);
+    let without = manager(|rag| {
+        rag.placement = Placement::WithQuestion;
+        rag.labels = false;
+    });
+    for (one, other) in [(&with, &without), (&without, &with)] {
+        let mut log = Conversation::from([Message::user("How?")]);
+        let document = || vec![RagItem::new("a", 1.0, "The text of a.")];
+        let first = plan(one, &log, document(), 10_000);
+        log.push_reply(&first, Message::assistant("So."), None);
+        log.push(Message::user("And now?"));
+        assert_eq!(prompt(&plan(other, &log, document(), 10_000)).matches("The text of a.").count(), 1);
+    }
+}
+
+#[test]
+fn quote_may_be_from_any_label_after_it_and_have_labels_of_its_own() {
+    let log = Conversation::from([Message::user("How?")]);
+    let documents =
+        vec![RagItem::new("a", 1.0, "It takes 5 days [12] by law."), RagItem::new("b", 0.5, "By card.")];
+    let citations = plan(&manager(|_| {}), &log, documents, 10_000).citations();
+    let verdicts = |reply: &str| -> Vec<(u32, CitationVerdict)> {
+        citations.check(reply).iter().map(|one| (one.label, one.verdict)).collect()
+    };
+    let [valid, misquoted] = [CitationVerdict::Valid, CitationVerdict::Misquoted];
+    assert_eq!(verdicts("\"It takes 5 days\" [1][2]."), [(1, valid), (2, valid)]);
+    assert_eq!(verdicts("\"It takes 5 days [12] by law\" [1]."), [(1, valid)]);
+    assert_eq!(
+        verdicts("\"It takes 6 days [12] by law\" [2, 1]."),
+        [(12, CitationVerdict::Unknown), (2, misquoted), (1, misquoted)]
+    );
+}
+
 /// Plays a conversation in which documents come, go and change. No label has two meanings, and the stored
 /// anchor of a caller without state has the same labels.
 fn converse(placement: Placement, stateless: bool, budget: u64) {

@@ -213,7 +213,7 @@ impl<'a> Candidates<'a> {
         let labels = config.rag.labels.then(|| request.labels());
         let labels = labels.as_ref();
         let again = replan.sent_again();
-        let mut retained = RetainedItems::new(request, target, meter, retains, sticky, (again, labels));
+        let mut retained = RetainedItems::new(request, target, meter, retains, sticky, again);
         let documents_come_last = retained.documents_come_last();
         // Documents at the end join the retained ones, so no set has to stay together.
         let set = if documents_come_last { StickyDocuments::default() } else { sticky.rag };

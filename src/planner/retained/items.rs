@@ -13,7 +13,6 @@ use crate::{
     plan::{
         NewState, PlannedItem, RetentionCost, TOOLS, Target,
         anchor::{SentAgain, Sticky},
-        labels::{Labels, LabelsToGive},
     },
     planner::{rendering::ToolResultRendering, request::PlanRequest},
     provider::{conform::TargetProfile, meter::Meter, render, wording},
@@ -60,7 +59,7 @@ impl<'a> RetainedItems<'a> {
         meter: &Meter,
         retains_texts: bool,
         sticky: Sticky<'_>,
-        (again, labels): (&SentAgain, Option<&Labels>),
+        again: &SentAgain,
     ) -> Self {
         let log = request.log;
         let profile = *meter.profile();
@@ -94,22 +93,19 @@ impl<'a> RetainedItems<'a> {
             && (sticky.question_sent || has_documents)
             && profile.accepts_state_last()
             && !brings_the_set;
-        retained.match_documents(meter, again, labels);
+        retained.match_documents(meter, again);
         retained
     }
 
     /// Matches the documents of the request with the retained ones. The others compete for tokens.
-    fn match_documents(&mut self, meter: &Meter, again: &SentAgain, labels: Option<&Labels>) {
-        let labels = labels.map(LabelsToGive::after);
+    fn match_documents(&mut self, meter: &Meter, again: &SentAgain) {
         let log = self.log();
         self.competing.reserve(self.request.rag.len());
         for (at, item) in self.request.rag.iter().enumerate() {
             // Compared as sent, with delimiters: only an identical text is a repeat.
-            let known = labels.as_ref().and_then(|labels| labels.known(item));
+            // A text keeps the label that it was sent with, or none.
             let is_it = |(place, sent): &(u32, &SentText)| {
-                let as_sent = || wording::labels_in(&sent.text).first().copied();
-                let label = known.or_else(|| labels.as_ref().and_then(|_| as_sent()));
-                let item = LabelledItem { item, label };
+                let item = LabelledItem { item, label: wording::labels_in(&sent.text).first().copied() };
                 sent.text == meter.delimited_document(item) || self.is_chunk(*place, sent, &item)
             };
             let place = self.documents_with_id(&item.id).find(is_it).map(|(place, _)| place);

@@ -8,8 +8,8 @@ use context_window_store::{Error, ErrorKind, SessionStore};
 use std::path::Path;
 
 /// The system text of a new conversation.
-const SYSTEM: &str = "You answer questions about a folder of documents. Answer from the documents in the prompt and name the id \
-    of each that you use, as [guide.md#2]. Where they do not say, say so.";
+const SYSTEM: &str = "You answer questions about a folder of documents. Answer from the documents in the prompt and cite \
+    them by their labels, as: \"their words\" [1]. Where they do not say, say so.";
 
 /// The stored session of a conversation.
 pub(super) struct Saved {
