@@ -21,13 +21,13 @@ use std::{
 /// # fn main() -> Result<(), context_window::Error> {
 /// # #[cfg(feature = "openai")] {
 /// use context_window::{
-///     Config, ContextWindowManager, Conversation, Message, PlanRequest, Registry,
+///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest,
 ///     analysis::{Citation, CitationVerdict, Citations},
 /// };
 ///
 /// let mut config = Config::default();
 /// config.rag.labels = true;
-/// let manager = ContextWindowManager::configured(Registry::embedded().model("gpt-4o").unwrap(), config)?;
+/// let manager = ContextWindowManager::configured(Model::named("gpt-4o")?, config)?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let request = PlanRequest::new(&log).with_rag([(0.92, "refunds", "Refunds take 5 days.")]);
 /// let plan = manager.build_plan(&request)?;
