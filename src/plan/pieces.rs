@@ -2,7 +2,7 @@
 
 use super::{
     Anchor, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Overhead, PlannedItem, PromptHead,
-    PromptPiece, TOOLS, Target, hash_of,
+    PromptPiece, TOOLS, Target, rows::hash_message,
 };
 use crate::{
     item::{ItemId, Section, Source},
@@ -178,7 +178,7 @@ impl<'p> SentPrompt<'p> {
                     (known.hash.clone(), known.hash_without_reasoning.clone());
                 return PromptPiece { id, hash, hash_without_reasoning, tokens };
             }
-            let without = || hash_of(&row.body.without_reasoning()).into();
+            let without = || hash_message(&row.body.without_reasoning()).into();
             let hash_without_reasoning = (!row.body.reasoning().is_empty()).then(without);
             PromptPiece { id, hash: row.hash().into(), hash_without_reasoning, tokens }
         });
