@@ -88,12 +88,26 @@ impl QuotedRules {
         verified
     }
 
-    /// Returns the ids of the known rules that a model reports as replaced. Those of the application stay.
+    /// Returns the ids of the known rules that a model reports as replaced, whole or in a part that no other
+    /// rule has. Those of the application stay.
     pub(super) fn replaced(&self, known: &[KnownRule]) -> Vec<ItemId> {
-        let replaced: BTreeSet<String> = self.replaced.iter().map(|text| fold_white_space(text)).collect();
-        let known = known.iter().map(|known| &known.rule);
-        let known = known.filter(|rule| rule.source != RuleSource::Application);
-        known.filter(|rule| replaced.contains(&rule.folded())).map(|rule| rule.id.clone()).collect()
+        let known: Vec<(String, &StandingRule)> = known
+            .iter()
+            .filter(|known| known.rule.source != RuleSource::Application)
+            .map(|known| (known.rule.folded(), &known.rule))
+            .collect();
+        let mut replaced = BTreeSet::new();
+        for quote in self.replaced.iter().map(|quote| fold_white_space(quote)) {
+            let part = quote.trim_end_matches(cue_words::ENDS);
+            let is_whole = |text: &str| text.trim_end_matches(cue_words::ENDS) == part;
+            let mut named: Vec<_> = known.iter().filter(|(text, _)| is_whole(text)).collect();
+            if named.is_empty() && !part.is_empty() {
+                named = known.iter().filter(|(text, _)| text.contains(part)).collect();
+                named.truncate(if named.len() == 1 { 1 } else { 0 });
+            }
+            replaced.extend(named.into_iter().map(|(_, rule)| rule.id.clone()));
+        }
+        replaced.into_iter().collect()
     }
 }
 

@@ -25,6 +25,9 @@ use std::ops::Range;
 /// Maximum bytes of a rule. A longer sentence is a text without punctuation.
 const LONGEST: usize = 700;
 
+/// Marks at the end of a sentence, which a quote may lack.
+pub(crate) const ENDS: [char; 5] = ['.', '!', '。', '！', ' '];
+
 /// A sentence of a message, with its grade.
 struct Sentence {
     range: Range<usize>,
@@ -99,7 +102,7 @@ pub(crate) fn find_sentences(text: &str) -> Vec<Range<usize>> {
 /// Whole sentences: a part may say the opposite ("touch it" of "never touch it").
 pub(crate) fn find_quoted(text: &str, quote: &str) -> Option<Range<usize>> {
     let quote = fold_white_space(quote);
-    let quote = quote.trim_end_matches(['.', '!', '。', '！', ' ']);
+    let quote = quote.trim_end_matches(ENDS);
     // The longest word first: most texts lack it, and are not split into sentences.
     let longest = quote.split(' ').max_by_key(|word| word.len()).filter(|word| !word.is_empty())?;
     if !text.contains(longest) {

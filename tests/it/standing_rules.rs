@@ -211,6 +211,15 @@ fn summary_reports_a_replaced_rule_and_cue_words_replace_none() {
     let answer = "Done.\n<standing_rules>\nFrom now on, answer in German instead.\nreplaced: Always answer in English.\n</standing_rules>";
     summarize(&manager, &mut log, answer);
     assert_eq!(sent(&plan(&manager, &log, 10_000)), both[1..]);
+    // A part names its rule, unless several rules have it.
+    for (part, left) in [("answer in ENGLISH", 2), ("in English!", 1), ("nswer in", 2), ("Yes", 2), (".", 2)]
+    {
+        let mut log = by_words.clone();
+        grow(&mut log, 12);
+        let answer = format!("Done.\n<standing_rules>\nreplaced: {part}\n</standing_rules>");
+        summarize(&manager, &mut log, &answer);
+        assert_eq!(sent(&plan(&manager, &log, 10_000)).len(), left, "{part}");
+    }
     // The application's own rule stays, whatever a model reports.
     let mut log = by_words;
     log.keep_rule(StandingRule::new("mine", "Be brief.")).unwrap();
