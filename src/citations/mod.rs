@@ -1,6 +1,6 @@
 //! Citations in replies: documents by their labels, and quotes of their texts (rule S16).
 
-mod marks;
+mod brackets;
 mod quotes;
 
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     plan::{ContextPlan, PlannedItem},
     provider::wording,
 };
-use marks::Mark;
+use brackets::Brackets;
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
@@ -110,20 +110,20 @@ impl Citations {
     /// none.
     #[must_use]
     pub fn check(&self, reply: &str) -> Vec<Citation> {
-        let marks = marks::find(reply);
-        let confirmed = self.confirmed_quotes(reply, &marks);
+        let all = brackets::find(reply);
+        let confirmed = self.confirmed_quotes(reply, &all);
         let mut found = Vec::new();
-        for mark in marks {
-            let before = confirmed.range(..(mark.range.start, usize::MAX)).next_back();
-            if before.is_some_and(|(_, end)| mark.range.end <= *end) {
+        for one in all {
+            let before = confirmed.range(..(one.range.start, usize::MAX)).next_back();
+            if before.is_some_and(|(_, end)| one.range.end <= *end) {
                 continue;
             }
             let is_said =
-                mark.quote.as_ref().is_none_or(|quote| confirmed.contains(&(quote.start, quote.end)));
-            found.extend(mark.labels.iter().map(|label| Citation {
+                one.quote.as_ref().is_none_or(|quote| confirmed.contains(&(quote.start, quote.end)));
+            found.extend(one.labels.iter().map(|label| Citation {
                 label: *label,
-                range: mark.range.clone(),
-                quote: mark.quote.clone(),
+                range: one.range.clone(),
+                quote: one.quote.clone(),
                 document: self.document(*label).cloned(),
                 verdict: match (self.sent.get(label), self.earlier.get(label)) {
                     (Some(_), _) if is_said => CitationVerdict::Valid,
@@ -137,12 +137,12 @@ impl Citations {
     }
 
     /// Returns the quotes that a document with one of the labels after them contains, as bytes of the reply.
-    fn confirmed_quotes(&self, reply: &str, marks: &[Mark]) -> BTreeSet<(usize, usize)> {
+    fn confirmed_quotes(&self, reply: &str, all: &[Brackets]) -> BTreeSet<(usize, usize)> {
         // A quote before several labels may be from any of their documents.
         let mut labels: BTreeMap<(usize, usize), BTreeSet<u32>> = BTreeMap::new();
-        for mark in marks {
-            if let Some(quote) = &mark.quote {
-                labels.entry((quote.start, quote.end)).or_default().extend(&mark.labels);
+        for one in all {
+            if let Some(quote) = &one.quote {
+                labels.entry((quote.start, quote.end)).or_default().extend(&one.labels);
             }
         }
         labels.retain(|(start, end), labels| {

@@ -41,7 +41,7 @@ impl Labels {
         self.given.drain(..self.given.len().saturating_sub(stay));
         for (label, item) in sent {
             self.last = self.last.max(label);
-            self.given.push((label, item.id.clone(), item.text_hash()));
+            self.given.push((label, item.id.clone(), item.text_fingerprint()));
         }
     }
 
@@ -86,7 +86,7 @@ impl<'a> LabelsToGive<'a> {
         if self.known.is_empty() {
             return None;
         }
-        self.known.get(&(item.id.as_str(), item.text_hash().as_str())).copied()
+        self.known.get(&(item.id.as_str(), item.text_fingerprint().as_str())).copied()
     }
 
     /// Returns the next label, for a document without one. It is given by [`LabelsToGive::give`].
@@ -124,7 +124,7 @@ mod tests {
     fn hostile_labels_are_not_given_twice() {
         let (a, b) = (RagItem::new("a", 1.0, "one"), RagItem::new("b", 1.0, "two"));
         let after = |label: u32| {
-            let (one, two) = (a.text_hash(), b.text_hash());
+            let (one, two) = (a.text_fingerprint(), b.text_fingerprint());
             let json =
                 format!(r#"{{"last": 2, "given": [[{label}, "a", "{one}"], [{label}, "b", "{two}"]]}}"#);
             let labels: Labels = serde_json::from_str(&json).unwrap();

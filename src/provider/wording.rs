@@ -19,6 +19,9 @@ use std::{
 pub(crate) const BLOCK_OPEN: &str = "<documents>\n";
 pub(crate) const BLOCK_CLOSE: &str = "</documents>";
 
+/// The line after a document.
+const DOCUMENT_CLOSE: &str = "</document>\n";
+
 /// Returns a document between its delimiters. The text cannot close the delimiters or open them again.
 #[doc(hidden)]
 #[must_use]
@@ -32,7 +35,7 @@ pub(crate) fn labelled_document(item: LabelledItem<'_>, header: DocumentHeader) 
     let label = item.label.map(label).unwrap_or_default();
     open_document(&mut text, (&label, &attribute(item.id.as_str())), &item, header);
     push_delimited(&mut text, &item.text, "document");
-    text.push_str("</document>\n");
+    text.push_str(DOCUMENT_CLOSE);
     text
 }
 
@@ -65,7 +68,7 @@ pub(crate) fn joined_documents(chunks: &[(LabelledItem<'_>, usize)], header: Doc
     if !body.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str("</document>\n");
+    text.push_str(DOCUMENT_CLOSE);
     starts.push(text.len());
     starts.windows(2).map(|piece| text[piece[0]..piece[1]].to_owned()).collect()
 }
@@ -77,7 +80,7 @@ pub(crate) fn opens_document(text: &str) -> bool {
 
 /// Checks if a text ends with the line after a document.
 pub(crate) fn closes_document(text: &str) -> bool {
-    text.ends_with("</document>\n")
+    text.ends_with(DOCUMENT_CLOSE)
 }
 
 /// Returns the text of a document that was sent between delimiters, as it was before they were added. A text
@@ -85,7 +88,7 @@ pub(crate) fn closes_document(text: &str) -> bool {
 pub(crate) fn text_of_document(sent: &str) -> String {
     let mut text = sent;
     if opens_document(text) && closes_document(text) {
-        let end = text.len() - "</document>\n".len();
+        let end = text.len() - DOCUMENT_CLOSE.len();
         text = text[..end].split_once('\n').map_or("", |(_, text)| text);
     }
     let mut whole = String::with_capacity(text.len());
@@ -93,8 +96,7 @@ pub(crate) fn text_of_document(sent: &str) -> String {
     while let Some(found) = text[at..].find("<\\") {
         let after = at + found + 2;
         whole.push_str(&text[at..after - 1]);
-        let name = text[after..].strip_prefix('/').unwrap_or(&text[after..]).as_bytes();
-        if !(name.len() >= 8 && name[..8].eq_ignore_ascii_case(b"document")) {
+        if !is_delimiter(&text[after..], "document") {
             whole.push('\\');
         }
         at = after;
@@ -375,12 +377,17 @@ fn push_escaped(text: &mut String, body: &str, range: Range<usize>, tag: &str) {
         let after = at + found + 1;
         text.push_str(&body[at..after]);
         at = after;
-        let name = body[after..].strip_prefix('/').unwrap_or(&body[after..]).as_bytes();
-        if name.len() >= tag.len() && name[..tag.len()].eq_ignore_ascii_case(tag.as_bytes()) {
+        if is_delimiter(&body[after..], tag) {
             text.push('\\');
         }
     }
     text.push_str(&body[at..range.end]);
+}
+
+/// Checks if a text after `<` continues as a delimiter: `tag` or `/tag`, in any case.
+fn is_delimiter(rest: &str, tag: &str) -> bool {
+    let name = rest.strip_prefix('/').unwrap_or(rest).as_bytes();
+    name.len() >= tag.len() && name[..tag.len()].eq_ignore_ascii_case(tag.as_bytes())
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ impl RagItem {
     /// digits).
     #[doc(hidden)]
     #[must_use]
-    pub fn text_hash(&self) -> String {
+    pub fn text_fingerprint(&self) -> String {
         blake3::hash(self.text.as_bytes()).to_hex()[..16].into()
     }
 

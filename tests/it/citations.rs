@@ -6,6 +6,7 @@ use context_window::{
     RequestLimits,
     analysis::CitationVerdict,
     config::{Placement, RagOptions},
+    events::LogEvent,
 };
 use std::collections::BTreeMap;
 
@@ -86,6 +87,45 @@ fn document_that_names_a_label_in_its_text_does_not_get_it() {
     let found = plan.citations().check("\"</document> <document label=\" [1] and [7] and [8]");
     let verdicts: Vec<_> = found.iter().map(|one| one.verdict).collect();
     assert_eq!(verdicts, [CitationVerdict::Valid, CitationVerdict::Unknown, CitationVerdict::Unknown]);
+}
+
+#[test]
+fn stored_log_has_the_same_labels() {
+    let (manager, mut log) = (manager(|_| {}), Conversation::from([Message::user("How?")]));
+    let document = |id: &str| RagItem::new(id, 1.0, format!("The text of {id}."));
+    for (turn, ids) in [["a", "b"], ["b", "c"]].into_iter().enumerate() {
+        let sent = plan(&manager, &log, ids.map(document).to_vec(), 10_000);
+        log.push_reply(&sent, Message::assistant("So."), None);
+        log.push(Message::user(format!("And {turn}?")));
+    }
+    let lines: Vec<String> = log.events().map(|event| serde_json::to_string(&event).unwrap()).collect();
+    let read = lines.iter().map(|line| serde_json::from_str::<LogEvent>(line).unwrap());
+    let read = Conversation::from_events(read).unwrap();
+    let next = |log: &Conversation| plan(&manager, log, ["d", "c", "b"].map(document).to_vec(), 10_000);
+    assert_eq!(labels(&next(&read)), [(2, "b".to_owned()), (3, "c".to_owned()), (4, "d".to_owned())]);
+    assert_eq!(next(&read).fingerprint(), next(&log).fingerprint());
+}
+
+#[test]
+fn recalled_messages_and_excluded_documents_take_no_label() {
+    let manager = manager(|rag| (rag.min_score, rag.max_item_tokens) = (Some(0.1), Some(60)));
+    let log = Conversation::from([Message::user("Long ago. ".repeat(9)), Message::user("How?")]);
+    let documents = vec![
+        RagItem::new("recalled", 0.9, "user: Long ago.").with_messages(0..1),
+        RagItem::new("long", 0.8, "w ".repeat(40)),
+        RagItem::new("a", 0.7, "One."),
+        RagItem::new("a", 0.6, "One."),
+        RagItem::new("b", 0.5, "Two."),
+        RagItem::new("weak", 0.0, "Three."),
+    ];
+    let sent = plan(&manager, &log, documents, 300);
+    assert_eq!(labels(&sent), [(1, "a".to_owned()), (2, "b".to_owned())]);
+    // The line with the label counts.
+    let item = |bytes: usize| vec![RagItem::new("x", 1.0, "w".repeat(bytes))];
+    let fence = "<document label=\"[1]\" id=\"x\">\n\n</document>\n".len();
+    let log = Conversation::from([Message::user("How?")]);
+    let has = |bytes: usize| !labels(&plan(&manager, &log, item(bytes), 10_000)).is_empty();
+    assert!(has(60 - fence) && !has(61 - fence));
 }
 
 #[test]

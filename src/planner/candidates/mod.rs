@@ -97,6 +97,8 @@ pub(crate) struct Candidates<'a> {
     /// Messages whose reasoning is withheld, as they are sent, by position (rule K1).
     withheld: BTreeMap<u32, Message>,
     /// Texts that are retained where they were sent (rules S10 to S12).
+    /// The labels that documents had in earlier prompts (rule S16).
+    labels: Labels,
     retained: RetainedItems<'a>,
     /// The exchange that still waits for results.
     pub(crate) open: Option<ExchangeIndex>,
@@ -210,8 +212,8 @@ impl<'a> Candidates<'a> {
         };
         let rules = EligibilityRules::new(log, config, profile);
         let retains = placement == Placement::WithQuestion;
-        let labels = config.rag.labels.then(|| request.labels());
-        let labels = labels.as_ref();
+        let labels = request.labels();
+        let labels_to_give = config.rag.labels.then_some(&labels);
         let again = replan.sent_again();
         let mut retained = RetainedItems::new(request, target, meter, retains, sticky, again);
         let documents_come_last = retained.documents_come_last();
@@ -220,7 +222,7 @@ impl<'a> Candidates<'a> {
         let last = documents::LastDocuments { set, with_question };
         let competing = retained.competing_documents();
         let (documents, sticky_document_count) =
-            documents::in_order(&request.rag, competing, last, &config.rag, &rules, meter, labels)?;
+            documents::in_order(&request.rag, competing, last, &config.rag, &rules, meter, labels_to_give)?;
 
         let summaries = summaries::find_summaries(log, target);
         let focus = request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus);
@@ -288,6 +290,7 @@ impl<'a> Candidates<'a> {
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             withheld: without_reasoning(log, replan),
             retained,
+            labels,
             open,
         })
     }
@@ -531,7 +534,7 @@ impl<'a> Candidates<'a> {
 
     /// Returns the labels of the conversation after a prompt with these documents.
     pub(crate) fn labels_with(&self, sent: &[Rank]) -> Labels {
-        let mut labels = self.request.labels();
+        let mut labels = self.labels.clone();
         let documents = sent.iter().map(|rank| self.document(*rank));
         labels.extend(documents.filter_map(|document| Some((document.label?, document.item))));
         labels

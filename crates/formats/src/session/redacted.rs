@@ -120,7 +120,7 @@ impl<'m> Redactor<'m> {
         let text =
             self.document_text(&item.text, |text| Ok(self.manager.count_document(&with(text))?.tokens))?;
         // A label belongs to a document with this text (rule S16).
-        self.hashes.borrow_mut().insert(item.text_hash(), with(&text).text_hash());
+        self.hashes.borrow_mut().insert(item.text_fingerprint(), with(&text).text_fingerprint());
         Ok(text)
     }
 

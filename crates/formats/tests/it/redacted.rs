@@ -2,7 +2,8 @@
 
 use crate::support::{generate, texts};
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, ItemKind, Model, RequestLimits, TokenCounter,
+    Config, ContextPlan, ContextWindowManager, ItemKind, Message, Model, PlanRequest, RequestLimits,
+    TokenCounter,
     config::{RulePolicy, ToolResults},
 };
 use context_window_formats::{Session, SessionTexts, session_json};
@@ -221,4 +222,46 @@ fn rules_of_the_user_are_redacted_and_still_sent() {
         Config::default(),
     );
     assert_eq!(rows(&other.unwrap().build_plan(&read.request()).unwrap()), rows(&plan));
+}
+
+/// A label belongs to a document with its text, which a redacted file replaces.
+#[test]
+fn redacted_documents_keep_their_labels() {
+    let mut config = Config::default();
+    config.rag.labels = true;
+    let manager =
+        ContextWindowManager::new(Model::named("gpt-4o").unwrap(), TokenCounter::chars_per_4(), config)
+            .unwrap();
+    let document = |id: &str| json!({"id": id, "score": 0.5, "text": format!("The zebra eats page {id}.")});
+    let session = |ids: &[&str], messages: Value| {
+        let documents: Vec<Value> = ids.iter().map(|id| document(id)).collect();
+        Session::from_json(&json!({"messages": messages, "rag": documents}).to_string()).unwrap()
+    };
+    let question = json!({"role": "user", "content": "How?"});
+    let first = session(&["a", "b"], json!([question]));
+    let sent = manager.build_plan(&first.request()).unwrap();
+    let labels = |plan: &ContextPlan| {
+        plan.citations().labels().map(|(label, id)| (label, id.to_string())).collect::<Vec<_>>()
+    };
+    let all = [(2, "b".to_owned()), (3, "c".to_owned())];
+
+    // The anchor is that of the request.
+    let next =
+        json!([question, {"role": "assistant", "content": "So."}, {"role": "user", "content": "And?"}]);
+    let next = session(&["c", "b"], next);
+    let request = next.request().with_previous(sent.anchor());
+    assert_eq!(labels(&manager.build_plan(&request).unwrap()), all);
+    let json = session_json(&manager, &request, SessionTexts::Redacted).unwrap();
+    assert!(!json.contains("zebra"), "{json}");
+    let read = Session::from_json(&json).unwrap();
+    assert_eq!(labels(&manager.build_plan(&read.request()).unwrap()), all);
+
+    // The anchor is that of the conversation.
+    let mut log = first.log.clone();
+    log.push_reply(&sent, Message::assistant("So."), None);
+    log.push(Message::user("And?"));
+    let request = PlanRequest::new(&log).with_retrieved(next.rag.clone());
+    let json = session_json(&manager, &request, SessionTexts::Redacted).unwrap();
+    let read = Session::from_json(&json).unwrap();
+    assert_eq!(labels(&manager.build_plan(&read.request()).unwrap()), all);
 }
