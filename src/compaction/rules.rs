@@ -103,7 +103,9 @@ impl QuotedRules {
             let mut named: Vec<_> = known.iter().filter(|(text, _)| is_whole(text)).collect();
             if named.is_empty() && !part.is_empty() {
                 named = known.iter().filter(|(text, _)| text.contains(part)).collect();
-                named.truncate(if named.len() == 1 { 1 } else { 0 });
+                if named.len() > 1 {
+                    named.clear();
+                }
             }
             replaced.extend(named.into_iter().map(|(_, rule)| rule.id.clone()));
         }
