@@ -10,7 +10,7 @@ const MOST: usize = 256;
 
 /// The labels that documents of a conversation have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, expecting = "an object with last and given")]
 pub(crate) struct Labels {
     /// The largest label that was sent, which is never given again. 0 if none was.
     last: u32,

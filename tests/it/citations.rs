@@ -7,6 +7,7 @@ use context_window::{
     analysis::CitationVerdict,
     config::{Placement, RagOptions},
     events::LogEvent,
+    plan::Overhead,
 };
 use std::collections::BTreeMap;
 
@@ -74,6 +75,8 @@ fn joined_chunks_have_one_line_with_all_labels() {
         prompt(&plan)
     );
     assert_eq!(labels(&plan), [(1, "c1".to_owned()), (2, "c2".to_owned())]);
+    // Each row pays for its label: bytes add up.
+    assert!(plan.overhead.iter().all(|line| line.what != Overhead::Joins), "{:?}", plan.overhead);
     let found = plan.citations().check("\"two three four five six\" [2]");
     assert_eq!(found[0].verdict, CitationVerdict::Valid);
 }
@@ -108,23 +111,23 @@ fn stored_log_has_the_same_labels() {
 
 #[test]
 fn recalled_messages_and_excluded_documents_take_no_label() {
-    let manager = manager(|rag| (rag.min_score, rag.max_item_tokens) = (Some(0.1), Some(60)));
-    let log = Conversation::from([Message::user("Long ago. ".repeat(9)), Message::user("How?")]);
+    let limited = manager(|rag| rag.min_score = Some(0.1));
+    let log = Conversation::from([Message::user("Long ago. ".repeat(99)), Message::user("How?")]);
     let documents = vec![
         RagItem::new("recalled", 0.9, "user: Long ago.").with_messages(0..1),
-        RagItem::new("long", 0.8, "w ".repeat(40)),
         RagItem::new("a", 0.7, "One."),
         RagItem::new("a", 0.6, "One."),
         RagItem::new("b", 0.5, "Two."),
         RagItem::new("weak", 0.0, "Three."),
     ];
-    let sent = plan(&manager, &log, documents, 300);
+    let sent = plan(&limited, &log, documents, 600);
+    assert_eq!(sent.reason("recalled").unwrap().to_string(), "recalled");
     assert_eq!(labels(&sent), [(1, "a".to_owned()), (2, "b".to_owned())]);
     // The line with the label counts.
+    let limited = manager(|rag| rag.max_item_tokens = Some(60));
     let item = |bytes: usize| vec![RagItem::new("x", 1.0, "w".repeat(bytes))];
     let fence = "<document label=\"[1]\" id=\"x\">\n\n</document>\n".len();
-    let log = Conversation::from([Message::user("How?")]);
-    let has = |bytes: usize| !labels(&plan(&manager, &log, item(bytes), 10_000)).is_empty();
+    let has = |bytes: usize| !labels(&plan(&limited, &log, item(bytes), 10_000)).is_empty();
     assert!(has(60 - fence) && !has(61 - fence));
 }
 
@@ -157,6 +160,12 @@ fn anchor_without_labels_gives_none_again() {
     let plan = manager.build_plan(&request.with_previous(lost)).unwrap();
     assert_eq!(labels(&plan), [(2, "b".to_owned())]);
     assert_eq!(plan.citations().check("[1]")[0].verdict, CitationVerdict::NotSent);
+    // The anchor of an earlier prompt has fewer.
+    log.push_reply(&plan, Message::assistant("So [2]."), None);
+    log.push(Message::user("And then?"));
+    let request = PlanRequest::new(&log).with_rag([RagItem::new("c", 1.0, "Three.")]).with_limits(limits);
+    let plan = manager.build_plan(&request.with_previous(first.anchor())).unwrap();
+    assert_eq!(labels(&plan), [(3, "c".to_owned())]);
 }
 
 #[test]
@@ -187,6 +196,7 @@ fn quote_may_be_from_any_label_after_it_and_have_labels_of_its_own() {
     };
     let [valid, misquoted] = [CitationVerdict::Valid, CitationVerdict::Misquoted];
     assert_eq!(verdicts("\"It takes 5 days\" [1][2]."), [(1, valid), (2, valid)]);
+    assert_eq!(verdicts("\"It takes 5 days\" [2], [1]."), [(2, valid), (1, valid)]);
     assert_eq!(verdicts("\"It takes 5 days [12] by law\" [1]."), [(1, valid)]);
     assert_eq!(
         verdicts("\"It takes 6 days [12] by law\" [2, 1]."),

@@ -182,6 +182,7 @@ fn quoted_part_of_a_sentence_keeps_the_whole_sentence() {
     summarize(&manager, &mut log, answer);
     let rules: Vec<String> = log.rules().map(|rule| rule.text().to_owned()).collect();
     assert_eq!(rules, ["I never want you to touch the migrations folder!", "One thing. Then another."]);
+    assert_eq!(log.compactions().next_back().unwrap().rules.len(), 2, "each once");
 }
 
 #[test]

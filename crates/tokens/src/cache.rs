@@ -347,13 +347,16 @@ mod tests {
         let cache = ContentCache::new(1 << 20);
         let text: Arc<str> = "the same".into();
         let source: Arc<str> = "s".into();
-        let known = |(id, score, origin): (&str, f64, Option<&Arc<str>>), n| {
+        let labelled = |(id, score, origin): (&str, f64, Option<&Arc<str>>), label, n| {
             let hash = text_hash(&text);
             let score_bits = Some(score.to_bits());
-            let document = DocumentText { text: &text, hash, id, origin, score_bits, label: None };
+            let document = DocumentText { text: &text, hash, id, origin, score_bits, label };
             cache.count_cached(Recurring::Document(document), 99, || Ok::<_, Infallible>(Weight::Exactly(n)))
         };
+        let known = |document, n| labelled(document, None, n);
         assert_eq!(known(("a", 0.5, None), 1), Ok(Weight::Exactly(1)));
+        assert_eq!(labelled(("a", 0.5, None), Some(1), 6), Ok(Weight::Exactly(6)));
+        assert_eq!(labelled(("a", 0.5, None), Some(12), 7), Ok(Weight::Exactly(7)));
         assert_eq!(known(("b", 0.5, None), 2), Ok(Weight::Exactly(2)));
         assert_eq!(known(("a", 0.7, None), 3), Ok(Weight::Exactly(3)));
         assert_eq!(known(("a", 0.5, Some(&source)), 4), Ok(Weight::Exactly(4)));

@@ -30,6 +30,9 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
     writeln!(out)?;
     let has_reply = chat.is_whole;
     if has_reply {
+        if let Some(citations) = &chat.citations {
+            eprintln!("{}", shown(citations));
+        }
         let (plan, ids) =
             (&chat.plan, chat.documents.iter().map(|document| document.id().as_str()).collect::<Vec<_>>());
         let (total, budget) =

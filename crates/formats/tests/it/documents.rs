@@ -103,10 +103,10 @@ fn wrong_documents_are_named_with_their_place() {
     session:1:71: rag.words[0].date: invalid type: boolean `true`, expected seconds since 1970, or a date such as 2026-11-27 or 2026-11-27T10:00:00Z
     session:1:72: rag.words[0].date: invalid value: number `1e+300`, expected seconds since 1970, or a date such as 2026-11-27 or 2026-11-27T10:00:00Z
     session:1:73: rag.words[0].span: expected [start, end], with the start first
-    session:1:70: rag.words[0].span: invalid length 1, expected a tuple of size 2
+    session:1:70: rag.words[0].span: invalid length 1, expected an array of size 2
     session:1:73: rag.words[0].position: invalid value: integer `-1`, expected a whole number, 0 or more
     session:1:77: rag.words[0].messages: expected [start, end], with the position of the first message, and that after the last one
-    session:1:75: rag.words[0].messages: invalid type: string "m4", expected a tuple of size 2
+    session:1:75: rag.words[0].messages: invalid type: string "m4", expected an array of size 2
     session:1:29: rag.words: invalid type: integer `3`, expected an array
     session:1:22: rag: invalid type: string "a", expected an array of documents, or an object with an array for each list
     session:1:39: rag.words[0]: missing field `text`

@@ -61,6 +61,8 @@ pub struct Chat {
     pub log: Conversation,
     /// The documents of the newest question, and the earlier turns that it needs.
     pub documents: RetrievedItems,
+    /// The checked citations of the last reply, if it has any.
+    pub citations: Option<String>,
     /// Documents that `/drop` excludes.
     left_out: WhatIf,
     /// The newest prompt; after a change, the next one with the same documents.
@@ -108,6 +110,7 @@ impl Chat {
             log,
             plan,
             documents: RetrievedItems::default(),
+            citations: None,
             left_out: WhatIf::new(),
             remarks: Vec::new(),
             turn: Turn::Idle,

@@ -213,11 +213,11 @@ impl Chat {
     /// Adds a complete or partial reply to the conversation, and saves it.
     fn commit(&mut self, plan: &ContextPlan, message: Message, report: ReplyReport) {
         self.spent += self.cost_of(&report);
-        let citations = citations::describe(&plan.citations(), message.text());
+        self.citations = citations::describe(&plan.citations(), message.text());
         let committed = self.log.push_reply(plan, message, report);
         self.log.complete_turn(plan);
         self.tell(committed.events);
-        citations.into_iter().for_each(|said| self.say(said));
+        self.citations.clone().into_iter().for_each(|said| self.say(said));
         self.changed();
         self.watch();
     }

@@ -276,7 +276,9 @@ fn startup_error_is_reported_with_exit_code_2() {
     let (code, answer, said) = run(&[folder, "--ask", "How long does a refund take?"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(
-        answer.contains("A refund takes five days") && said.contains("documents: terms/refunds.md#1"),
+        answer.contains("A refund takes five days")
+            && said.contains("Sources: [1] terms/refunds.md#1.\n")
+            && said.contains("documents: terms/refunds.md#1"),
         "{answer}{said}"
     );
     let (code, help, _) = run(&["--help"]);
