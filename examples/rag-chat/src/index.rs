@@ -68,9 +68,11 @@ impl Index {
     /// built again.
     pub fn open(folder: &Path, place: &Path) -> Result<Self> {
         let at = || format!("{}: the index cannot be written there", place.display());
-        private::create_folder(place).with_context(at)?;
-        // If two chats start together, the second one checks after the first is done.
+        place.parent().map_or(Ok(()), private::create_folder).with_context(at)?;
+        // If two chats start together, the second one checks after the first is done, which may replace the
+        // folder.
         let _lock = private::lock(&place.with_extension("lock")).with_context(at)?;
+        private::create_folder(place).with_context(at)?;
         let is_new = !place.join("meta.json").exists();
         let (index, rebuilt) = match whole(place) {
             Ok(index) => (index, None),
