@@ -18,6 +18,8 @@ pub struct RagOptions {
     pub header: DocumentHeader,
     /// If true, that line has a label such as `[1]`, with which a reply can cite the document (rule S16).
     pub labels: bool,
+    /// The choice between documents in full and more documents in shorter forms (rule S17).
+    pub variants: Variants,
     /// Minimum score. A document with exactly this score is included.
     pub min_score: Option<f64>,
     /// Maximum number of documents.
@@ -64,6 +66,7 @@ impl Default for RagOptions {
             placement: Placement::default(),
             header: DocumentHeader::default(),
             labels: false,
+            variants: Variants::default(),
             min_score: None,
             max_items: None,
             max_item_tokens: None,
@@ -91,6 +94,21 @@ pub enum RagFill {
     Backfill,
     /// Stops there. A larger budget for documents never loses a document.
     Prefix,
+}
+
+/// The choice between documents in full and more documents in shorter forms (rule S17).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Variants {
+    /// The best documents in full (default). Each is sent in the fullest form that fits, by rank.
+    #[default]
+    Depth,
+    /// More documents. Each is sent in its shortest form first; then the best get fuller forms, as far as
+    /// tokens are left.
+    Breadth,
+    /// No shorter forms.
+    Off,
 }
 
 /// The time at which retained documents and state of earlier questions are evicted (rules S10, S11).

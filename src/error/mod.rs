@@ -88,6 +88,8 @@ pub(crate) enum Repr {
     ItemNotFound { id: String, hint: String },
     #[error("score of RAG item `{}` is {score}; expected a finite number (rule S8)", short(.id.as_str()))]
     Score { id: ItemId, score: f64 },
+    #[error("documents require each other: {}; expected one that requires none of the others (rule S18)", circle(.ids))]
+    RequiredInCircle { ids: Vec<ItemId> },
     #[error(
         "call `{call}` of message `{}` has no result, and `conversation.repair` is \"reject\" (rule H2); push the result, or set repair to \"synthesize\" or \"drop\"",
         short(.message.as_str())
@@ -125,6 +127,17 @@ pub(crate) enum Repr {
     NotLoaded,
 }
 
+/// Names the first documents of a circle, with the first one again at its end.
+fn circle(ids: &[ItemId]) -> String {
+    const MOST: usize = 8;
+    let mut names: Vec<String> = ids.iter().take(MOST).map(|id| short(id.as_str()).into_owned()).collect();
+    if ids.len() > MOST {
+        names.push(format!("{} more", ids.len() - MOST));
+    }
+    names.extend(ids.first().map(|id| short(id.as_str()).into_owned()));
+    names.join(" -> ")
+}
+
 impl Error {
     /// Creates the error for an invalid tokenizer in the configuration.
     pub(crate) fn of_default_tokenizer(error: context_window_tokens::Error) -> Self {
@@ -152,6 +165,7 @@ impl Error {
             Repr::NotLoaded => ErrorKind::NotLoaded,
             Repr::DuplicateId { .. }
             | Repr::Score { .. }
+            | Repr::RequiredInCircle { .. }
             | Repr::MissingResult { .. }
             | Repr::Input { .. } => ErrorKind::Input,
         }

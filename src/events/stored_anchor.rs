@@ -31,6 +31,8 @@ pub struct StoredAnchor {
     rag_ranks: Vec<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rag_joined: Vec<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rag_forms: Vec<(u32, Arc<str>)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared_before: Option<ItemId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -64,6 +66,7 @@ impl From<Anchor> for StoredAnchor {
             rag,
             rag_ranks,
             rag_joined,
+            rag_forms,
             cleared_before,
             result_forms,
             rules,
@@ -84,6 +87,7 @@ impl From<Anchor> for StoredAnchor {
             rag,
             rag_ranks,
             rag_joined,
+            rag_forms,
             cleared_before,
             result_forms,
             rules,
@@ -108,6 +112,7 @@ impl From<StoredAnchor> for Anchor {
             rag,
             rag_ranks,
             rag_joined,
+            rag_forms,
             cleared_before,
             result_forms,
             rules,
@@ -128,6 +133,7 @@ impl From<StoredAnchor> for Anchor {
             rag,
             rag_ranks,
             rag_joined,
+            rag_forms,
             cleared_before,
             result_forms,
             rules,

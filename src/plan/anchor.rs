@@ -66,6 +66,9 @@ pub struct Anchor {
     /// The indices of the documents that were sent as one text with the document before them (rule S14).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) rag_joined: Vec<u32>,
+    /// The names of the forms of documents that were not sent whole, by index (rule S17).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rag_forms: Vec<(u32, Arc<str>)>,
     /// The message before which tool results were replaced by stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cleared_before: Option<ItemId>,
@@ -500,7 +503,8 @@ impl Anchor {
             .as_deref()
             .filter(|_| live.is_some() && (self.live.is_none() || self.live.as_ref() == live));
         let ids = rag.unwrap_or_default();
-        let rag = StickyDocuments { ids, ranks: &self.rag_ranks, joined: &self.rag_joined };
+        let rag =
+            StickyDocuments { ids, ranks: &self.rag_ranks, joined: &self.rag_joined, forms: &self.rag_forms };
         Sticky { window_start: self.window_start.as_ref(), rag, ..lasting }
     }
 }
@@ -512,17 +516,20 @@ pub(crate) struct StickyDocuments<'a> {
     ids: &'a [ItemId],
     ranks: &'a [u32],
     joined: &'a [u32],
+    forms: &'a [(u32, Arc<str>)],
 }
 
 /// One document of the last prompt.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SentDocument {
+pub(crate) struct SentDocument<'a> {
     /// Its rank among the documents of that prompt.
     pub(crate) rank: usize,
     /// Its place among them.
     pub(crate) place: u32,
     /// True if it was sent as one text with the document before it.
     pub(crate) joined: bool,
+    /// The name of its form; `None` for the whole text.
+    pub(crate) form: Option<&'a str>,
 }
 
 impl<'a> StickyDocuments<'a> {
@@ -537,12 +544,16 @@ impl<'a> StickyDocuments<'a> {
     }
 
     /// Returns the documents by id. The first place counts if an id is listed twice.
-    pub(crate) fn places(&self) -> BTreeMap<&'a ItemId, SentDocument> {
+    pub(crate) fn places(&self) -> BTreeMap<&'a ItemId, SentDocument<'a>> {
+        let joined: BTreeSet<u32> = self.joined.iter().copied().collect();
+        let forms: BTreeMap<u32, &'a str> =
+            self.forms.iter().rev().map(|(at, name)| (*at, &**name)).collect();
         let sent = |(at, id): (usize, &'a ItemId)| {
             let place = at as u32;
             // A damaged list of ranks is not used.
             let rank = self.ranks.get(at).map_or(at, |rank| *rank as usize);
-            (id, SentDocument { rank, place, joined: self.joined.contains(&place) })
+            let form = forms.get(&place).copied();
+            (id, SentDocument { rank, place, joined: joined.contains(&place), form })
         };
         self.ids.iter().enumerate().map(sent).rev().collect()
     }

@@ -5,7 +5,7 @@ use crate::{
     message::{Role, WireFormat},
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem,
-        ReasoningReport, Remedy, RetentionCost, SectionUse,
+        ReasoningReport, Remedy, RetentionCost, SectionUse, ShorterForm,
         prefix::Prefix,
         reason::{IncludedReason, Numbers},
     },
@@ -193,7 +193,24 @@ struct Included<'a> {
     messages: Option<[&'a ItemId; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Form<'a>>,
     hash: String,
+}
+
+/// The form of a document that is not sent whole, with the reason why the next fuller one is not sent.
+#[derive(Serialize)]
+struct Form<'a> {
+    name: &'a str,
+    reason: &'static str,
+    #[serde(flatten)]
+    numbers: Numbers<'a>,
+}
+
+impl<'a> Form<'a> {
+    fn new(form: &'a ShorterForm) -> Self {
+        Self { name: &form.name, reason: form.fuller.name(), numbers: Numbers::new(&form.fuller) }
+    }
 }
 
 impl<'a> Included<'a> {
@@ -213,6 +230,7 @@ impl<'a> Included<'a> {
             continues: item.continues(),
             messages: item.quoted_messages(),
             label: item.label(),
+            form: item.shorter_form().map(Form::new),
             hash: item.hash(),
         }
     }

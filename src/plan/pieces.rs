@@ -58,6 +58,11 @@ impl KnownRows<'_> {
     }
 }
 
+/// Returns the names of the forms of documents that are not sent whole, by index.
+fn document_forms(documents: &[&PlannedItem]) -> Vec<(u32, Arc<str>)> {
+    (0..).zip(documents).filter_map(|(at, row)| Some((at, Arc::clone(&row.shorter_form()?.name)))).collect()
+}
+
 impl ContextPlan {
     /// Returns the anchor, which lets the next prompt repeat the beginning of this one (sticky window, rule
     /// S5).
@@ -88,6 +93,7 @@ impl ContextPlan {
             rag: fits.then(|| documents.iter().map(|item| sent.sent_id(item).clone()).collect()),
             rag_ranks,
             rag_joined,
+            rag_forms: document_forms(&documents),
             cleared_before: self.cleared_before.clone(),
             result_forms: self.carryover.result_forms.clone(),
             rules: self.carryover.rules.found(),

@@ -49,6 +49,16 @@ pub(crate) struct DocumentFacts {
     pub(crate) messages: Option<[ItemId; 2]>,
     /// The label in the line before its text.
     pub(crate) label: Option<u32>,
+    /// The form in which it is sent, unless it is sent whole.
+    pub(crate) shorter_form: Option<ShorterForm>,
+}
+
+/// A form of a document that is not the whole text.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ShorterForm {
+    pub(crate) name: Arc<str>,
+    /// The reason why the next fuller form is not sent.
+    pub(crate) fuller: ExcludedReason,
 }
 
 impl PlannedItem {
@@ -79,6 +89,24 @@ impl PlannedItem {
     #[must_use]
     pub fn label(&self) -> Option<u32> {
         self.document.as_ref()?.label
+    }
+
+    /// Returns the name of the form in which a document of this request is sent (rule S17). Returns `None`
+    /// if it is sent whole, and for all other rows.
+    #[must_use]
+    pub fn form(&self) -> Option<&str> {
+        self.shorter_form().map(|form| &*form.name)
+    }
+
+    /// Returns the reason why the next fuller form of a document is not sent (rule S17). Returns `None` if
+    /// the document is sent whole, and for all other rows.
+    #[must_use]
+    pub fn reason_of_form(&self) -> Option<&ExcludedReason> {
+        self.shorter_form().map(|form| &form.fuller)
+    }
+
+    pub(crate) fn shorter_form(&self) -> Option<&ShorterForm> {
+        self.document.as_ref()?.shorter_form.as_ref()
     }
 
     /// Returns the origin of a document. Returns `None` for all other rows.

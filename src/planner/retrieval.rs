@@ -13,7 +13,7 @@ use crate::{
         anchor::{Sticky, StickyDocuments},
     },
     planner::{assemble::PlanContext, manager::ContextWindowManager, request::PlanRequest, solve::Solver},
-    rag::{LabelledItem, RagItem, RetrievedItems},
+    rag::{Form, LabelledItem, RagItem, RetrievedItems},
     text::hash::text_hash,
     tokens::TokenCount,
 };
@@ -91,7 +91,7 @@ impl ContextWindowManager {
     /// `ErrorKind::Count` if the counter fails.
     pub fn count_document(&self, document: &RagItem) -> Result<TokenCount, Error> {
         let label = self.config().rag.labels.then_some(MANY_DOCUMENTS);
-        let labelled = LabelledItem { item: document, label };
+        let labelled = LabelledItem { item: document, form: Form::WHOLE, label };
         let tokens = self.meter().document(labelled, text_hash(&document.text), u64::MAX)?.in_full();
         Ok(self.meter().counted(tokens))
     }

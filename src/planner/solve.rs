@@ -189,7 +189,16 @@ impl<'p, W: Walker> Solver<'p, W> {
     /// least `limit + 1` tokens.
     pub(crate) fn cost(&self, id: CandidateId, limit: u64) -> Result<TokenCount, Error> {
         let rendering = self.candidates.remembered_rendering();
-        Ok(match self.selector(rendering, limit)?.costs.weigh(id, limit)? {
+        let selector = self.selector(rendering, limit)?;
+        let weight = match id {
+            // The shortest form is enough to include a document.
+            CandidateId::Document(rank) => {
+                let shortest = self.candidates.index().document(rank).forms.len() - 1;
+                selector.costs.weigh_form(rank, shortest, limit)?
+            }
+            id => selector.costs.weigh(id, limit)?,
+        };
+        Ok(match weight {
             Weight::Exactly(n) => {
                 let log = self.candidates.log();
                 let messages = self.candidates.members(id).into_iter().map(|at| log.message(at));
@@ -216,7 +225,8 @@ impl<'p, W: Walker> Solver<'p, W> {
         Available {
             tokens: context.total(budget) - i128::from(withheld),
             block: self.meter.block(),
-            reserves_block: index.competing_documents().next().is_some(),
+            // Dependents alone reserve nothing: they take what is left.
+            reserves_block: index.competing_documents().any(|(_, document)| document.required.is_none()),
             merge: self.meter.saved_by_merging(Role::User) * merged,
             caps: Section::ALL.map(|section| self.config.sections.section(section).cap),
         }

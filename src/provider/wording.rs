@@ -31,10 +31,10 @@ pub fn document(item: &RagItem, header: DocumentHeader) -> String {
 
 /// Returns a document with its label between its delimiters.
 pub(crate) fn labelled_document(item: LabelledItem<'_>, header: DocumentHeader) -> String {
-    let mut text = String::with_capacity(item.text.len() + 64);
+    let mut text = String::with_capacity(item.sent_text().len() + 64);
     let label = item.label.map(label).unwrap_or_default();
     open_document(&mut text, (&label, &attribute(item.id.as_str())), &item, header);
-    push_delimited(&mut text, &item.text, "document");
+    push_delimited(&mut text, item.sent_text(), "document");
     text.push_str(DOCUMENT_CLOSE);
     text
 }

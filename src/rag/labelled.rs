@@ -1,18 +1,26 @@
-//! A document with its label.
+//! A document as it is sent.
 
-use super::RagItem;
-use std::ops::Deref;
+use super::{Form, RagItem};
+use std::{ops::Deref, sync::Arc};
 
-/// A document as it is sent: with its label, if it has one (rule S16).
+/// A document as it is sent: in one of its forms (rule S17), with its label, if it has one (rule S16).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LabelledItem<'a> {
     pub(crate) item: &'a RagItem,
+    pub(crate) form: Form,
     pub(crate) label: Option<u32>,
+}
+
+impl<'a> LabelledItem<'a> {
+    /// Returns the text that is sent.
+    pub(crate) fn sent_text(&self) -> &'a Arc<str> {
+        self.item.text_in(self.form)
+    }
 }
 
 impl<'a> From<&'a RagItem> for LabelledItem<'a> {
     fn from(item: &'a RagItem) -> Self {
-        Self { item, label: None }
+        Self { item, form: Form::WHOLE, label: None }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Retrieved documents of one request, in one list or in several ranked lists.
 
 use crate::item::{ItemId, Ttl};
-use std::{ops::Range, sync::Arc};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
+mod form;
 mod labelled;
 mod retrieved;
 
+pub(crate) use form::Form;
 pub(crate) use labelled::LabelledItem;
 pub(crate) use retrieved::RankedList;
 pub use retrieved::{ListRank, RetrievedItems};
@@ -13,6 +15,9 @@ pub use retrieved::{ListRank, RetrievedItems};
 /// The value of rank 0 in a list of weight 1. Large enough that neighbouring ranks differ up to the largest
 /// number of documents.
 const FUSED_UNIT: u64 = 1 << 40;
+
+/// The variants of a document that may be sent. Each is counted if those before it do not fit.
+const MOST_VARIANTS: usize = 16;
 
 /// The constant of reciprocal rank fusion: the influence of the first ranks falls as it grows (Cormack,
 /// Clarke and Buettcher 2009).
@@ -56,6 +61,10 @@ pub struct RagItem {
     pub date: Option<i64>,
     #[doc(hidden)]
     pub messages: Option<Range<u32>>,
+    #[doc(hidden)]
+    pub variants: Vec<(Arc<str>, Arc<str>)>,
+    #[doc(hidden)]
+    pub requires: Vec<ItemId>,
 }
 
 impl RagItem {
@@ -73,6 +82,8 @@ impl RagItem {
             position: None,
             date: None,
             messages: None,
+            variants: Vec::new(),
+            requires: Vec::new(),
         }
     }
 
@@ -137,6 +148,39 @@ impl RagItem {
         self
     }
 
+    /// Adds a shorter text that may be sent instead of the whole one, with a name such as `summary` or
+    /// `title` (rule S17). Add the longest first. Blank ones, further ones with the same name, and those
+    /// after the 16th are never sent. `rag.variants` decides which documents are shortened.
+    ///
+    /// ```
+    /// use context_window::RagItem;
+    ///
+    /// let page = RagItem::new("refunds", 0.9, "Refunds take 5 days. A clerk checks the invoice first.")
+    ///     .with_variant("summary", "Refunds take 5 days.")
+    ///     .with_variant("title", "Refunds");
+    /// ```
+    #[must_use]
+    pub fn with_variant(mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        self.variants.push((name.into(), text.into()));
+        self
+    }
+
+    /// Names a document that this one is sent beside, such as the chunk that it follows. It is sent only from
+    /// tokens that nothing else can use, and only while one of the named documents is in the prompt (rule
+    /// S18). Documents that require each other are an error.
+    ///
+    /// ```
+    /// use context_window::RagItem;
+    ///
+    /// let chunk = RagItem::new("terms#4", 0.9, "Refunds take 5 days.").with_position(4);
+    /// let next = RagItem::new("terms#5", 0.0, "On Sundays, 6.").with_position(5).with_required("terms#4");
+    /// ```
+    #[must_use]
+    pub fn with_required(mut self, id: impl Into<ItemId>) -> Self {
+        self.requires.push(id.into());
+        self
+    }
+
     /// Sets the document's TTL. The caller counts it down; the conversation never changes it.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
@@ -146,12 +190,46 @@ impl RagItem {
 }
 
 impl RagItem {
-    /// Returns a hash of the text, by which a label knows its document (rule S16; blake3, 16 hexadecimal
-    /// digits).
+    /// Returns a hash of the text and its variants, by which a label knows its document (rule S16; blake3, 16
+    /// hexadecimal digits).
     #[doc(hidden)]
     #[must_use]
     pub fn text_fingerprint(&self) -> String {
-        blake3::hash(self.text.as_bytes()).to_hex()[..16].into()
+        let mut hash = blake3::Hasher::new();
+        hash.update(self.text.as_bytes());
+        for (_, variant) in &self.variants {
+            // The length comes first, so that text cannot move from one to the next.
+            hash.update(&(variant.len() as u64).to_le_bytes()).update(variant.as_bytes());
+        }
+        hash.finalize().to_hex()[..16].into()
+    }
+
+    /// Returns the forms that may be sent, the whole text first. Recalled messages have no others.
+    pub(crate) fn forms(&self) -> impl Iterator<Item = Form> {
+        let variants = if self.messages.is_some() { &[][..] } else { &self.variants };
+        let mut names = BTreeSet::new();
+        // A form that was sent is found by its name.
+        let is_sendable = move |(_, (name, text)): &(Form, &(Arc<str>, Arc<str>))| {
+            names.insert(Arc::clone(name)) && !text.trim().is_empty()
+        };
+        let sendable = Form::variants().zip(variants.iter().take(MOST_VARIANTS)).filter(is_sendable);
+        std::iter::once(Form::WHOLE).chain(sendable.map(|(form, _)| form))
+    }
+
+    /// Returns the text of a form.
+    pub(crate) fn text_in(&self, form: Form) -> &Arc<str> {
+        form.variant().and_then(|at| self.variants.get(at)).map_or(&self.text, |(_, text)| text)
+    }
+
+    /// Returns the name of a form. Returns `None` for the whole text.
+    pub(crate) fn form_name(&self, form: Form) -> Option<&Arc<str>> {
+        form.variant().and_then(|at| self.variants.get(at)).map(|(name, _)| name)
+    }
+
+    /// Returns the form with a name. Returns the whole text if no form has it.
+    pub(crate) fn form_named(&self, name: Option<&str>) -> Form {
+        let has_name = |form: &Form| self.form_name(*form).map(|name| &**name) == name;
+        self.forms().find(has_name).unwrap_or(Form::WHOLE)
     }
 
     /// Fills in the attributes that only another copy of this document has.
@@ -162,6 +240,13 @@ impl RagItem {
         self.position = self.position.or(other.position);
         self.date = self.date.or(other.date);
         self.messages = self.messages.take().or(other.messages);
+        if self.variants.is_empty() {
+            self.variants = other.variants;
+        }
+        // A document that one list has for itself depends on nothing.
+        if other.requires.is_empty() {
+            self.requires.clear();
+        }
     }
 }
 

@@ -213,7 +213,9 @@ fn compare_copies(a: &RagItem, b: &RagItem) -> Ordering {
         let span = item.span.as_ref().map(|span| (span.start, span.end));
         let messages = item.messages.as_ref().map(|messages| (messages.start, messages.end));
         let places = (known(span), known(item.position), known(messages));
-        (Reverse(item.date), known(item.origin.clone()), known(item.ttl), places)
+        let variants = (item.variants.is_empty(), item.variants.clone());
+        let requires = (item.requires.is_empty(), item.requires.clone());
+        (Reverse(item.date), known(item.origin.clone()), known(item.ttl), places, variants, requires)
     };
     b.score.total_cmp(&a.score).then_with(|| rest(a).cmp(&rest(b)))
 }

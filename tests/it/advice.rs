@@ -150,6 +150,7 @@ fn with_results() -> impl Strategy<Value = Session> {
                 same_question: false,
                 cleared: None,
                 forms: Vec::new(),
+                variants: Vec::new(),
             };
             session.before = Some(before);
             session.config = Config::default();

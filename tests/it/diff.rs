@@ -117,6 +117,7 @@ fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bo
                         same_question: false,
                         cleared: None,
                         forms: Vec::new(),
+                        variants: Vec::new(),
                     }),
                     Some(_) => None,
                 };

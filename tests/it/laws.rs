@@ -7,8 +7,8 @@ use crate::support::{
 };
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, IncludedReason, Message, Model, PlanRequest,
-    PlannedItem, Priority, Role, Section, Source, TokenCounter, Ttl,
-    config::{DocumentOrder, Placement, RagFill, Sections, ToolResults, TtlPolicy},
+    PlannedItem, Priority, RagItem, Role, Section, Source, TokenCounter, Ttl,
+    config::{DocumentOrder, Placement, RagFill, Sections, ToolResults, TtlPolicy, Variants},
     conversation::Entry,
     plan::{Overhead, Remedy},
     tokens::Certainty,
@@ -164,7 +164,16 @@ fn joined_texts_contain_their_chunks(planned: &Planned<'_>) -> Result<(), TestCa
         let named = if is_recalled { &ids[..1] } else { &ids[..] };
         prop_assert!(header.contains(&format!("id=\"{}\"", named.join(", "))), "{}", text);
         for id in ids {
-            let is_in = documents.iter().any(|item| item.id().as_str() == id && body.contains(item.text()));
+            // A document may be sent in a shorter form (rule S17).
+            let row =
+                planned.plan.included.iter().find(|row| row.kind.is_document() && row.id.as_str() == id);
+            let form = row.and_then(|row| row.form());
+            let as_sent = |item: &RagItem| {
+                let variant = item.variants.iter().find(|(name, _)| Some(&**name) == form);
+                variant.map_or(item.text().to_owned(), |(_, text)| text.to_string())
+            };
+            let is_sent = |item: &&RagItem| item.id().as_str() == id;
+            let is_in = documents.iter().filter(is_sent).any(|item| body.contains(&as_sent(item)));
             prop_assert!(is_in, "{} in {}", id, text);
         }
     }
@@ -296,10 +305,17 @@ fn shuffled_documents_change_nothing(planned: &Planned<'_>, order: usize) -> Res
 }
 
 /// With `fill = "prefix"` a larger RAG budget never loses an item (rule S8). Only RAG has a share, so that
-/// the budget is its budget. Limits of tokens skip items, and joined texts are priced by their neighbours, so
-/// both are off.
+/// the budget is its budget. Limits of tokens skip items, joined texts are priced by their neighbours, in
+/// depth fuller forms take the tokens of other items, and dependents get what is left, so all four are off.
 fn prefix_fill_is_monotone(mut session: Session, more: u64) -> Result<(), TestCaseError> {
     session.config.rag.fill = RagFill::Prefix;
+    if session.config.rag.variants == Variants::Depth {
+        session.config.rag.variants = Variants::Breadth;
+    }
+    session.rag.iter_mut().for_each(|document| {
+        document.variants.sort_by(|a, b| b.cmp(a));
+        document.requires.clear();
+    });
     session.config.rag.max_source_tokens = None;
     session.config.rag.lists.values_mut().for_each(|list| list.max_tokens = None);
     session.config.rag.join_chunks = false;

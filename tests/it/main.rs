@@ -29,6 +29,7 @@ mod counts_in_plans;
 #[cfg(feature = "openai")]
 mod cue_words;
 mod data;
+mod dependents;
 mod diff;
 #[cfg(feature = "openai")]
 mod docs;
@@ -67,4 +68,5 @@ mod sticky;
 mod think_tags;
 mod thoughts;
 mod unanswered;
+mod variants;
 mod validators;

@@ -6,6 +6,8 @@
 mod budget;
 mod candidates;
 mod chunks;
+mod dependents;
+mod forms;
 mod history;
 mod offers;
 mod sticky;
@@ -58,6 +60,8 @@ struct Oracle<'a> {
     owner: Vec<Option<usize>>,
     second: BTreeSet<usize>,
     kept: BTreeMap<Unit, (Section, &'static str)>,
+    /// The forms of documents that are not kept in the fullest one (rule S17).
+    forms: BTreeMap<usize, usize>,
     /// Documents that left because the conversation contains them, with the reason (rules S9, B6).
     left: BTreeMap<usize, String>,
     /// Documents that an earlier offer found in another text, with the reason.
@@ -132,6 +136,7 @@ impl<'a> Oracle<'a> {
             owner: vec![None; s.lines.len()],
             second: BTreeSet::new(),
             kept: BTreeMap::new(),
+            forms: BTreeMap::new(),
             left: BTreeMap::new(),
             contained: BTreeMap::new(),
             cleared: 0,
@@ -220,6 +225,7 @@ impl<'a> Oracle<'a> {
         loop {
             let again = Oracle {
                 kept: BTreeMap::new(),
+                forms: BTreeMap::new(),
                 left: BTreeMap::new(),
                 contained: BTreeMap::new(),
                 ..self.clone()
@@ -257,7 +263,10 @@ impl<'a> Oracle<'a> {
         let minimums = Section::ALL.map(|section| self.used(section));
         let least: i64 = minimums.iter().sum();
         let there = (self.s.budget as i64 - self.overhead()).max(0);
-        let competing = self.documents().iter().any(|(at, out)| out.is_none() && self.competes(*at));
+        let competing = self
+            .documents()
+            .iter()
+            .any(|(at, out)| out.is_none() && self.competes(*at) && !self.depends(*at));
         let mut reserve = if competing { self.block() } else { 0 };
         let merge = self.merge();
         if least > (there - reserve).max(0) + merge {
@@ -332,8 +341,8 @@ impl<'a> Oracle<'a> {
         let room = spare(&self, Section::Rag);
         let share = total * i64::from(self.s.config.sections.rag.share) / 1000;
         self.offer_documents_first(room, share);
-        let (mut fallen, behind, passed, (room, cap)) = loop {
-            let before = (self.kept.len(), self.left.len());
+        let (mut fallen, behind, passed, rules) = loop {
+            let before = (self.kept.len(), self.left.len(), self.forms.clone());
             let left = |oracle: &Self, section: Section| {
                 let used: i64 = Section::ALL.iter().map(|section| oracle.used(*section)).sum();
                 let opens = oracle.has_documents() || section == Section::Rag;
@@ -362,15 +371,26 @@ impl<'a> Oracle<'a> {
             let Some(passed) = self.offer_documents(room + self.merge(), cap, share) else {
                 return Err(Again::NoSet);
             };
-            if (self.kept.len(), self.left.len()) == before {
+            if (self.kept.len(), self.left.len()) == (before.0, before.1) && self.forms == before.2 {
                 if reserve == 0 || self.has_documents() {
-                    break (fallen, behind, passed, left(&self, Section::SystemPinned));
+                    let (room, cap) = left(&self, Section::SystemPinned);
+                    let merge = self.merge();
+                    let rules = self.offer_rules(room, merge, cap, i64::MAX, 0);
+                    let used = |oracle: &Self| -> i64 {
+                        Section::ALL.iter().map(|section| oracle.used(*section)).sum()
+                    };
+                    let ((room, cap), before) = (left(&self, Section::Rag), used(&self));
+                    self.grow_at_the_end(room + self.merge(), cap, share);
+                    if used(&self) >= before {
+                        let (room, cap) = left(&self, Section::Rag);
+                        let mut passed = passed;
+                        self.offer_dependents(room + self.merge(), cap, share, &mut passed);
+                        break (fallen, behind, passed, rules);
+                    }
                 }
                 reserve = 0;
             }
         };
-        let merge = self.merge();
-        let rules = self.offer_rules(room, merge, cap, i64::MAX, 0);
         fallen.retain(|unit, _| !matches!(unit, Unit::Rule(_)));
         fallen.extend(rules);
         if awaited.iter().any(|at| !self.kept.contains_key(&Unit::Message(*at))) {

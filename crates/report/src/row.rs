@@ -41,10 +41,21 @@ pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
             included_reason(plan, item)
                 + &in_lists(item.ranks())
                 + &label.unwrap_or_default()
+                + &form(item)
                 + &continued.unwrap_or_default()
         }
         Decision::Excluded(item) => excluded_reason(item) + &in_lists(item.ranks()),
     }
+}
+
+/// Describes the form of a document that is not sent whole. Returns an empty text for all other rows.
+fn form(item: &PlannedItem) -> String {
+    let (Some(name), Some(reason)) = (item.form(), item.reason_of_form()) else { return String::new() };
+    let why = match reason {
+        ExcludedReason::Budget { limited_by: LimitedBy::StickyDocuments, .. } => "sent so before".to_owned(),
+        other => format!("more is {}", printable(&other.to_string())),
+    };
+    format!(", as {} ({why})", printable(name))
 }
 
 /// Describes the ranks of a document in several lists: ` (words 2, meaning 5)`. Returns an empty text without

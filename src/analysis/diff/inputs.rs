@@ -71,8 +71,11 @@ impl<'a> ComparisonInputs<'a> {
             Input::Budget => a.limits != b.limits || a.calibration != b.calibration,
             Input::Items => {
                 let texts = |request: &PlanRequest<'_>| {
-                    let mut texts: Vec<(ItemId, String)> =
-                        request.rag.iter().map(|item| (item.id.clone(), item.text.to_string())).collect();
+                    let text = |item: &RagItem| {
+                        let parts = (item.text.clone(), item.variants.clone(), item.requires.clone());
+                        (item.id.clone(), parts)
+                    };
+                    let mut texts: Vec<_> = request.rag.iter().map(text).collect();
                     // Sorted, because the order of the documents is no input: they are ranked by score (S8).
                     texts.sort();
                     texts

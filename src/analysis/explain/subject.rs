@@ -124,7 +124,7 @@ impl<'a> Subjects<'a> {
 /// text stands in another item. Another budget may change that.
 pub(super) fn is_excluded_for_room(reason: &ExcludedReason) -> bool {
     use ExcludedReason::{Budget, InWindow, NearDuplicate, Policy, Repeats};
-    use PolicyRule::{MaxItems, MaxListItems, MaxListTokens, MaxSourceItems, MaxSourceTokens};
+    use PolicyRule::{MaxItems, MaxListItems, MaxListTokens, MaxSourceItems, MaxSourceTokens, Requires};
     matches!(
         reason,
         Budget { .. }
@@ -137,6 +137,7 @@ pub(super) fn is_excluded_for_room(reason: &ExcludedReason) -> bool {
                     | MaxListTokens { .. }
                     | MaxSourceItems { .. }
                     | MaxSourceTokens { .. }
+                    | Requires { .. }
             )
     )
 }

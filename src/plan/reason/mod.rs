@@ -216,6 +216,11 @@ pub enum PolicyRule {
     },
     /// A note that was pinned while the model is at work. It is sent from the next question on (rule S10).
     NextQuestion,
+    /// A document that is sent only beside others, none of which is in the prompt (rule S18).
+    Requires {
+        /// The id of the required document; of several, the first.
+        of: ItemId,
+    },
     /// A message that was not recalled when its question was sent (rule S15).
     QuestionSent,
     /// A rule of the user that the user has to confirm, under `compaction.rules = "ask"` (rule R2).
@@ -245,6 +250,7 @@ impl PolicyRule {
             Self::MaxListItems { .. } => "max_list_items",
             Self::MaxListTokens { .. } => "max_list_tokens",
             Self::NextQuestion => "next_question",
+            Self::Requires { .. } => "requires",
             Self::QuestionSent => "question_sent",
             Self::Unconfirmed => "unconfirmed",
             Self::OrphanResult => "orphan_result",
@@ -401,6 +407,7 @@ impl fmt::Display for PolicyRule {
             }
             Self::Unconfirmed => f.write_str("waits until the user confirms it as a standing rule"),
             Self::NextQuestion => f.write_str("pinned during a running turn: sent from the next question on"),
+            Self::Requires { of } => write!(f, "sent only beside {of}, which is not in the prompt"),
             Self::QuestionSent => f.write_str("not recalled when this question was sent"),
             Self::OrphanResult => f.write_str("tool result without a call"),
             Self::SecondResult => f.write_str("second result for one call"),

@@ -10,7 +10,10 @@ use crate::{
     error::Error,
     item::{ItemKind, Priority, Section, Source},
     message::{Message, Role},
-    plan::{DocumentFacts, Overhead, PlannedItem, reason::IncludedReason},
+    plan::{
+        DocumentFacts, Overhead, PlannedItem, ShorterForm,
+        reason::{ExcludedReason, IncludedReason, LimitedBy, PolicyRule},
+    },
     planner::{
         candidates::{CandidateId, Rank},
         eligibility::Eligibility,
@@ -19,8 +22,13 @@ use crate::{
     provider::{conform::TurnPosition, wording},
     rag::LabelledItem,
 };
+use std::sync::Arc;
 
-impl LaidOut<'_> {
+/// The reason why a document keeps a shorter form: no tokens are offered to its fuller ones.
+const SENT_BEFORE: ExcludedReason =
+    ExcludedReason::Budget { room: 0, limited_by: LimitedBy::StickyDocuments };
+
+impl<'r> LaidOut<'r> {
     /// Writes the texts that are retained before a candidate (rule S10).
     pub(super) fn sent_before(&mut self, candidate: CandidateId) -> Result<(), Error> {
         let released_before = self.costs.rendering().released_before;
@@ -74,6 +82,11 @@ impl LaidOut<'_> {
             }
             let tokens = self.meter.sent_document(&document.text)?;
             pieces += tokens;
+            let form = self.candidates.retained().shorter_form(place, document);
+            let facts = form.map(|name| {
+                let shorter_form = Some(ShorterForm { name: Arc::clone(name), fuller: SENT_BEFORE });
+                Box::new(DocumentFacts { shorter_form, ..DocumentFacts::default() })
+            });
             self.draft.rows.push(PlannedItem {
                 id: row,
                 kind: ItemKind::Document,
@@ -84,7 +97,7 @@ impl LaidOut<'_> {
                 ttl: None,
                 reason: kept.reason,
                 token_estimate: self.meter.counted(tokens),
-                document: None,
+                document: facts,
                 body: Message::user(&*document.text),
             });
         }
@@ -102,10 +115,8 @@ impl LaidOut<'_> {
         let texts = arrangement::in_prompt_order(self.candidates, &self.chosen.taken, self.context.order);
         let mut in_order: Vec<Rank> = Vec::new();
         for chunks in &texts {
-            let items: Vec<(LabelledItem<'_>, usize)> = chunks
-                .iter()
-                .map(|(rank, overlap)| (self.candidates.document(*rank), *overlap as usize))
-                .collect();
+            let items: Vec<(LabelledItem<'_>, usize)> =
+                chunks.iter().map(|(rank, overlap)| (self.sent_document(*rank), *overlap as usize)).collect();
             let bodies = match items.as_slice() {
                 [(item, _)] => vec![self.meter.delimited_document(*item)],
                 items => self.meter.joined_documents(items),
@@ -134,11 +145,32 @@ impl LaidOut<'_> {
         self.end_of_block(text, pieces)
     }
 
+    /// Returns an included document in the form in which it is sent.
+    fn sent_document(&self, rank: Rank) -> LabelledItem<'r> {
+        let forms = &self.candidates.index().document(rank).forms;
+        let form = self.chosen.taken.shorter(rank).map_or(0, |shorter| shorter.form);
+        self.candidates.document_in(rank, forms[form].0)
+    }
+
+    /// Returns the form of a document, with the reason why no fuller one is sent. Returns `None` if it is
+    /// sent whole.
+    fn shorter_form(&self, rank: Rank, item: LabelledItem<'_>) -> Option<ShorterForm> {
+        let name = Arc::clone(item.form_name(item.form)?);
+        let fuller = self.chosen.taken.shorter(rank).and_then(|shorter| shorter.fuller.clone());
+        let fuller = fuller.unwrap_or_else(|| match self.candidates.rag_options().max_item_tokens {
+            Some(limit) if !self.candidates.index().stays(rank) => {
+                ExcludedReason::Policy(PolicyRule::MaxItemTokens { limit })
+            }
+            _ => SENT_BEFORE,
+        });
+        Some(ShorterForm { name, fuller })
+    }
+
     /// Writes the row of a document, whose part of the prompt is `body`. It continues the text of the
     /// document `before`. Returns its tokens.
     fn document(&mut self, rank: Rank, before: Option<Rank>, body: &str) -> Result<u64, Error> {
         let candidate = CandidateId::Document(rank);
-        let item = self.candidates.document(rank);
+        let item = self.sent_document(rank);
         let tokens = self.chosen.taken.paid().get(&rank).copied().unwrap_or_default();
         if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
             self.draft.documents_to_confirm.extend(ids.iter().cloned());
@@ -160,6 +192,7 @@ impl LaidOut<'_> {
                 continues: before.map(|before| self.candidates.document(before).id.clone()),
                 messages: self.candidates.quoted_messages(&item),
                 label: item.label,
+                shorter_form: self.shorter_form(rank, item),
             })),
             body: Message::user(body),
         });

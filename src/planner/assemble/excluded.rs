@@ -49,7 +49,8 @@ pub(super) fn rows(
             .index()
             .documents()
             .filter(|(rank, document)| document.out.is_some() || chosen.reasons.of_document(*rank).is_some());
-        let mut documents = documents.map(|(rank, _)| candidates.document(rank));
+        let mut documents =
+            documents.map(|(rank, document)| candidates.document_in(rank, document.shortest()));
         // Rows of notes come in the order of the notes, so one pass over the notes is enough.
         let mut notes = candidates.notes().iter().map(|(_, note)| note);
         for row in &mut rows {
@@ -71,7 +72,7 @@ fn exactly(
     meter: &Meter,
 ) -> Result<TokenCount, Error> {
     if let Some(item) = document {
-        return Ok(meter.counted(meter.document(item, text_hash(&item.text), u64::MAX)?.in_full()));
+        return Ok(meter.counted(meter.document(item, text_hash(item.sent_text()), u64::MAX)?.in_full()));
     }
     let log = candidates.log();
     let first = log.position_of(&row.id);
@@ -144,7 +145,8 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
 fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let out = candidates.index().documents().filter_map(|(rank, document)| {
         let reason = document.out.as_ref().or_else(|| chosen.reasons.of_document(rank))?;
-        let item = candidates.document(rank);
+        // Even its shortest form is not included.
+        let item = candidates.document_in(rank, document.shortest());
         let bound = meter.bound(meter.document_bytes(item), 0);
         Some(ExcludedItem {
             id: item.id.clone(),

@@ -13,7 +13,7 @@ use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
     plan::reason::PolicyRule,
-    planner::candidates::{CandidateId, CandidateIndex, Costs, TakenDocuments},
+    planner::candidates::{CandidateId, CandidateIndex, Costs, Document, Shorter, TakenDocuments},
     provider::weight::Weight,
 };
 use std::collections::BTreeSet;
@@ -101,8 +101,8 @@ fn window(
     Ok(sum)
 }
 
-/// Counts the documents that no policy excludes, without near-duplicates of earlier ones: the recalled
-/// messages, or the others.
+/// Counts the documents that no policy excludes, without near-duplicates of earlier ones and without
+/// dependents: the recalled messages, or the others.
 fn documents(
     are_recalled: bool,
     config: &Config,
@@ -113,7 +113,8 @@ fn documents(
     let rules = &config.rag;
     let mut sum = 0;
     let mut taken = TakenDocuments::default();
-    for (rank, _) in index.competing_documents().filter(|(_, one)| one.is_recalled == are_recalled) {
+    let counts = |one: &Document| one.is_recalled == are_recalled && one.required.is_none();
+    for (rank, _) in index.competing_documents().filter(|(_, one)| counts(one)) {
         if sum >= limit {
             break;
         }
@@ -122,17 +123,18 @@ fn documents(
             Some(_) => continue,
             None => {}
         }
-        let neighbours = taken.neighbours(rank, rules, costs);
-        if taken.limit_of_tokens(rank, neighbours, rules, costs)?.is_some()
-            || taken.near_duplicate(rank, rules, costs).is_some()
-        {
+        let Some((form, neighbours)) = taken.fullest_within_limits(rank, rules, costs)? else { continue };
+        if taken.near_duplicate(rank, rules, costs).is_some() {
             continue;
         }
-        let Weight::Exactly(tokens) = costs.weigh_beside(rank, neighbours, limit - sum)? else {
+        let Weight::Exactly(tokens) = costs.weigh_beside((rank, form), neighbours, limit - sum)? else {
             return Ok(limit);
         };
         sum += tokens;
         taken.take(rank, tokens, neighbours, rules, costs);
+        if form > 0 {
+            taken.shorten(rank, Shorter { form, fuller: None });
+        }
     }
     Ok(sum)
 }

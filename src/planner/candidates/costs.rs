@@ -30,6 +30,8 @@ pub(crate) struct Costs<'a> {
     /// budget. Candidates are counted up to this number, once for all budgets.
     many_budgets: Option<u64>,
     comparisons: Comparisons,
+    /// The same as `known` for shorter forms of documents, by the number of the form.
+    known_forms: RefCell<BTreeMap<(Rank, usize), (Weight, u64)>>,
 }
 
 impl<'a> Costs<'a> {
@@ -46,6 +48,7 @@ impl<'a> Costs<'a> {
             known: RefCell::new(CandidateMap::for_candidates(candidates.index())),
             many_budgets: None,
             comparisons: Comparisons::default(),
+            known_forms: RefCell::default(),
         }
     }
 
@@ -94,16 +97,26 @@ impl<'a> Costs<'a> {
     pub(crate) fn weigh(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
         #[cfg(test)]
         WEIGHED.with(|weighed| weighed.set(weighed.get() + 1));
-        match self.known.borrow().get(id) {
-            Some((Weight::Exactly(n), _)) => {
-                return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
-            }
-            // A count that stopped at a lower limit cannot answer, so it is repeated.
-            Some((Weight::Over, counted_to)) if counted_to >= limit => return Ok(Weight::Over),
-            _ => {}
+        if let Some(weight) = self.known.borrow().get(id).and_then(|known| answer(known, limit)) {
+            return Ok(weight);
         }
         let weight = self.count(id, limit)?;
         self.known.borrow_mut().insert(id, (weight, limit));
+        Ok(weight)
+    }
+
+    /// Counts a document in one of its forms, up to `limit` tokens. Form 0 is the fullest.
+    pub(crate) fn weigh_form(&self, rank: Rank, form: usize, limit: u64) -> Result<Weight, Error> {
+        if form == 0 {
+            return self.weigh(CandidateId::Document(rank), limit);
+        }
+        let known = self.known_forms.borrow().get(&(rank, form)).copied();
+        if let Some(weight) = known.and_then(|known| answer(known, limit)) {
+            return Ok(weight);
+        }
+        let (text, hash) = self.document(rank).forms[form];
+        let weight = self.meter.document(self.candidates.document_in(rank, text), hash, limit)?;
+        self.known_forms.borrow_mut().insert((rank, form), (weight, limit));
         Ok(weight)
     }
 
@@ -127,8 +140,8 @@ impl<'a> Costs<'a> {
             }
             CandidateId::Summary(at) => meter.message(candidates.summary(at).2, TurnPosition::Past, limit),
             CandidateId::Document(rank) => {
-                let hash = candidates.index().document(rank).hash;
-                meter.document(candidates.document(rank), hash, limit)
+                let (form, hash) = candidates.index().document(rank).forms[0];
+                meter.document(candidates.document_in(rank, form), hash, limit)
             }
             CandidateId::UserMessage(_) => self.sum(id, &[], limit),
             CandidateId::Exchange(at) => {
@@ -249,6 +262,13 @@ impl<'a> Costs<'a> {
         stands.then(|| candidates.log.message_id(messages.start))
     }
 
+    /// Checks if the documents that are retained before a message are in the prompt. `has` checks if a
+    /// candidate is included.
+    pub(crate) fn is_sent_before(&self, place: u32, has: impl Fn(CandidateId) -> bool) -> bool {
+        let (candidates, released) = (self.candidates, self.rendering.released_before);
+        candidates.retained().is_sent_at(place, released) && candidates.candidate_of(place).is_some_and(has)
+    }
+
     /// Returns the documents of the last prompt that were sent as one text with a document, in their order in
     /// the text; the document alone if it was sent alone.
     pub(crate) fn sent_together(&self, rank: Rank, rules: &RagOptions) -> Vec<Rank> {
@@ -270,10 +290,11 @@ impl<'a> Costs<'a> {
         together
     }
 
-    /// Checks if any documents depend on each other or on the conversation: near-duplicates, repeats, or
-    /// chunks that are joined.
-    pub(crate) fn documents_depend_on_texts(&self, rules: &RagOptions) -> bool {
+    /// Checks if a document is not decided by its tokens alone: it has several forms, or depends on others or
+    /// on the conversation (required documents, near-duplicates, repeats, chunks that are joined).
+    pub(crate) fn documents_are_decided_one_by_one(&self, rules: &RagOptions) -> bool {
         self.candidates.index().has_recalled
+            || self.candidates.index().has_forms_or_dependents
             || self.comparisons.finds_any(self.candidates, &self.rendering, rules)
     }
 
@@ -302,6 +323,15 @@ impl<'a> Costs<'a> {
             sum = sum.saturating_add(n);
         }
         Ok(Some(sum))
+    }
+}
+
+/// Returns the weight up to `limit` if a count answers it that was made up to another limit.
+fn answer((weight, counted_to): (Weight, u64), limit: u64) -> Option<Weight> {
+    match weight {
+        Weight::Exactly(n) => Some(if n <= limit { Weight::Exactly(n) } else { Weight::Over }),
+        // A count that stopped at a lower limit cannot answer, so it is repeated.
+        Weight::Over => (counted_to >= limit).then_some(Weight::Over),
     }
 }
 

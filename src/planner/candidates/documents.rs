@@ -4,25 +4,28 @@
 //! - Output: documents in the order of selection, each with the reason that already excludes it.
 //! - Rules: S9 (policies and duplicates that need no budget), S5 (the set), T1.
 
-use super::ranking::{self, ListRanks, RankedItem};
+use super::{
+    Required,
+    ranking::{self, ListRanks, RankedItem},
+};
 use crate::{
-    config::RagOptions,
+    config::{RagOptions, Variants},
     error::Error,
     item::ItemId,
     plan::{
-        anchor::StickyDocuments,
+        anchor::{SentDocument, StickyDocuments},
         labels::{Labels, LabelsToGive},
         reason::{ExcludedReason, PolicyRule},
     },
     planner::eligibility::{Eligibility, EligibilityRules},
     provider::meter::Meter,
     provider::weight::Weight,
-    rag::{LabelledItem, RagItem, RetrievedItems},
+    rag::{Form, LabelledItem, RagItem, RetrievedItems},
     text::hash::text_hash,
 };
 use foldhash::{fast::FixedState, quality::RandomState};
 use indexmap::IndexMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeSet;
 
 /// A document of one request: its place, its origin, and the reason that already excludes it.
@@ -33,8 +36,9 @@ pub(crate) struct Document {
     /// The number of its origin; `None` for a document without one.
     pub(crate) origin: Option<u32>,
     pub(crate) out: Option<ExcludedReason>,
-    /// The hash of its text.
-    pub(crate) hash: u64,
+    /// The forms in which it may be sent, the fullest first, each with the hash of its text (rule S17). At
+    /// least one.
+    pub(crate) forms: SmallVec<[(Form, u64); 1]>,
     /// True if it quotes messages of the conversation (rule S15).
     pub(crate) is_recalled: bool,
     /// Its ranks in the lists that contain it, by number of the list. Empty if there is one list.
@@ -45,9 +49,21 @@ pub(crate) struct Document {
     pub(crate) was_joined: bool,
     /// Its label, if documents have labels (rule S16).
     pub(crate) label: Option<u32>,
+    /// The documents beside which it is sent, if it depends on any (rule S18).
+    pub(crate) required: Option<Required>,
 }
 
 impl Document {
+    /// Returns the fullest form in which the document may be sent.
+    pub(crate) fn fullest(&self) -> Form {
+        self.forms[0].0
+    }
+
+    /// Returns the shortest form in which the document may be sent.
+    pub(crate) fn shortest(&self) -> Form {
+        self.forms[self.forms.len() - 1].0
+    }
+
     /// Returns the number of the list that ranks the document best; the first of several.
     pub(crate) fn best_list(&self) -> Option<u32> {
         self.ranks.iter().min_by_key(|(list, rank)| (*rank, *list)).map(|(list, _)| *list)
@@ -110,7 +126,9 @@ pub(super) fn in_order(
         let mut give = labels_to_give.as_mut().filter(|_| !is_recalled);
         let known = give.as_ref().and_then(|labels| labels.known(item));
         let label = known.or_else(|| give.as_ref()?.next());
-        let out = match policy(LabelledItem { item, label }, hash, rules, eligibility, meter)? {
+        let before = places.get(&item.id);
+        let mut forms = forms(item, hash, before, rules);
+        let out = match policy(item, label, &mut forms, rules, eligibility, meter)? {
             Some(reason) => Some(reason),
             // The prompt up to the question stays as it was sent.
             None if is_recalled && !was_sent(&item.id) => {
@@ -123,17 +141,17 @@ pub(super) fn in_order(
         }
         let origin = item.origin.as_deref();
         let origin = origin.map(|origin| origins.insert_full((is_recalled, origin), ()).0 as u32);
-        let before = places.get(&item.id);
         documents.push(Document {
             at,
             origin,
             out,
-            hash,
+            forms,
             is_recalled,
             ranks,
             sent_at: before.map(|before| before.place),
             was_joined: before.is_some_and(|before| before.joined),
             label,
+            required: None,
         });
     }
     // If no document of the set may be sent, rank all documents as if there were no set. Recurses once at
@@ -145,10 +163,31 @@ pub(super) fn in_order(
     Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
 }
 
-/// Returns the reason to exclude a document by its TTL, score or size. Returns `None` if it may be included.
-fn policy(
-    item: LabelledItem<'_>,
+/// Returns the forms in which a document may be sent, with the hashes of their texts; `hash` is that of the
+/// whole text. A document of the last prompt keeps the form that it has there, `before`.
+fn forms(
+    item: &RagItem,
     hash: u64,
+    before: Option<&SentDocument<'_>>,
+    rules: &RagOptions,
+) -> SmallVec<[(Form, u64); 1]> {
+    let hashed = |form: Form| {
+        let hash = if form.is_whole() { hash } else { text_hash(item.text_in(form)) };
+        (form, hash)
+    };
+    match before {
+        Some(before) => smallvec![hashed(item.form_named(before.form))],
+        None if item.variants.is_empty() || rules.variants == Variants::Off => smallvec![hashed(Form::WHOLE)],
+        None => item.forms().map(hashed).collect(),
+    }
+}
+
+/// Returns the reason to exclude a document by its TTL, score or size. Returns `None` if it may be included.
+/// Removes the forms that are too large, or all but the last if each is.
+fn policy(
+    item: &RagItem,
+    label: Option<u32>,
+    forms: &mut SmallVec<[(Form, u64); 1]>,
     rules: &RagOptions,
     eligibility: &EligibilityRules<'_>,
     meter: &Meter,
@@ -162,12 +201,18 @@ fn policy(
         return Ok(Some(ExcludedReason::Policy(rule)));
     }
     // The cheap checks come first: only this one counts tokens.
-    if let Some(limit) = rules.max_item_tokens
-        && meter.document(item, hash, limit)? == Weight::Over
-    {
-        let rule = PolicyRule::MaxItemTokens { limit };
-        return Ok(Some(ExcludedReason::Policy(rule)));
+    let Some(limit) = rules.max_item_tokens else { return Ok(None) };
+    let mut within = SmallVec::new();
+    for (form, hash) in &*forms {
+        if meter.document(LabelledItem { item, form: *form, label }, *hash, limit)? != Weight::Over {
+            within.push((*form, *hash));
+        }
     }
+    if within.is_empty() {
+        forms.drain(..forms.len() - 1);
+        return Ok(Some(ExcludedReason::Policy(PolicyRule::MaxItemTokens { limit })));
+    }
+    *forms = within;
     Ok(None)
 }
 

@@ -6,7 +6,7 @@
 //!
 //! [`CandidateIndex`] holds no text, so a decision here and in `planner::select` cannot depend on one.
 
-use super::{CandidateId, Document, Pin, Rank, Slot};
+use super::{CandidateId, Document, Pin, Rank, Required, Slot};
 use crate::{
     conversation::{ExchangeIndex, TurnIndex, Turns},
     item::Section,
@@ -64,6 +64,8 @@ pub(crate) struct CandidateIndex<'a> {
     pub(crate) documents_stay: bool,
     /// True if messages that are recalled compete (rule S15).
     pub(crate) has_recalled: bool,
+    /// True if a competing document has several forms (rule S17), or depends on another (rule S18).
+    pub(crate) has_forms_or_dependents: bool,
 }
 
 impl CandidateIndex<'_> {
@@ -175,6 +177,11 @@ impl CandidateIndex<'_> {
             Ok(at) => Slot::new(at as u32),
             Err(_) => unreachable!("{rank:?} competes"),
         }
+    }
+
+    /// Returns the competing documents that are sent only beside others (rule S18).
+    pub(crate) fn dependents(&self) -> impl Iterator<Item = (Rank, &Required)> {
+        self.competing.iter().filter_map(|rank| Some((*rank, self.document(*rank).required.as_ref()?)))
     }
 
     /// Returns the documents that compete: those of the set that stays, or all.

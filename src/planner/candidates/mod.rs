@@ -9,7 +9,7 @@
 //! needs it, and only as far as the decision needs it (N5).
 
 use crate::{
-    config::{Config, Placement, ToolResults},
+    config::{Config, Placement, RagOptions, ToolResults},
     conversation::{Conversation, ExchangeIndex, Members, Note, Notes, RuleNote, TurnIndex},
     error::Error,
     item::{ItemId, ItemKind, Ttl},
@@ -28,7 +28,7 @@ use crate::{
         standing_rules,
     },
     provider::{conform::TurnPosition, meter::Meter, wording},
-    rag::{LabelledItem, ListRank, RagItem},
+    rag::{Form, LabelledItem, ListRank, RagItem},
 };
 use std::{
     borrow::Cow,
@@ -37,6 +37,7 @@ use std::{
 
 mod id;
 mod ranking;
+mod dependents;
 mod documents;
 mod summaries;
 mod required;
@@ -58,6 +59,7 @@ pub(crate) use comparisons::{Comparisons, Neighbours};
 pub(crate) use costs::Costs;
 #[cfg(test)]
 pub(crate) use costs::WEIGHED;
+pub(crate) use dependents::Required;
 pub(crate) use documents::Document;
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
@@ -65,7 +67,7 @@ pub(crate) use map::CandidateMap;
 pub(crate) use pins::Pin;
 use summaries::Summary;
 pub(crate) use summaries::{sent_for, sent_to};
-pub(crate) use taken::TakenDocuments;
+pub(crate) use taken::{Shorter, TakenDocuments};
 
 /// All candidates of one request, in the orders of selection.
 pub(crate) struct Candidates<'a> {
@@ -221,8 +223,10 @@ impl<'a> Candidates<'a> {
         let set = if documents_come_last { StickyDocuments::default() } else { sticky.rag };
         let last = documents::LastDocuments { set, with_question };
         let competing = retained.competing_documents();
-        let (documents, sticky_document_count) =
+        dependents::check_circles(&request.rag)?;
+        let (mut documents, sticky_document_count) =
             documents::in_order(&request.rag, competing, last, &config.rag, &rules, meter, labels_to_give)?;
+        dependents::add_required(&request.rag, &mut documents, |id| retained.places_of(id));
 
         let summaries = summaries::find_summaries(log, target);
         let focus = request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus);
@@ -246,6 +250,9 @@ impl<'a> Candidates<'a> {
         let live_from = log.turns().worked_on_from();
         let kept = sticky_document_count.map_or(documents.len(), |count| count as usize);
         let has_recalled = documents[..kept].iter().any(|one| one.is_recalled && one.out.is_none());
+        let is_one = |document: &Document| document.forms.len() > 1 || document.required.is_some();
+        let has_forms_or_dependents =
+            documents.iter().any(|document| document.out.is_none() && is_one(document));
         let ranks = (0..).map(Rank::new).zip(&documents);
         let index = CandidateIndex {
             turns: log.turns(),
@@ -269,6 +276,7 @@ impl<'a> Candidates<'a> {
             documents_come_last,
             documents_stay: retains,
             has_recalled,
+            has_forms_or_dependents,
             summary_follows_the_question: summaries::follow_the_question(&summaries, log),
             clears_results: config.conversation.tool_results == ToolResults::Clear,
         };
@@ -527,9 +535,20 @@ impl<'a> Candidates<'a> {
         self.focus.as_ref().map(|focus| (FOCUS.into(), focus))
     }
 
+    /// Returns the options for documents.
+    pub(crate) fn rag_options(&self) -> &'a RagOptions {
+        &self.config.rag
+    }
+
+    /// Returns a document in its whole form.
     pub(crate) fn document(&self, rank: Rank) -> LabelledItem<'a> {
+        self.document_in(rank, Form::WHOLE)
+    }
+
+    /// Returns a document in one of its forms.
+    pub(crate) fn document_in(&self, rank: Rank, form: Form) -> LabelledItem<'a> {
         let document = self.index.document(rank);
-        LabelledItem { item: &self.request.rag[document.at], label: document.label }
+        LabelledItem { item: &self.request.rag[document.at], form, label: document.label }
     }
 
     /// Returns the labels of the conversation after a prompt with these documents.

@@ -58,7 +58,7 @@ pub(super) fn check_scores(items: &RetrievedItems) -> Result<(), Error> {
 pub(super) fn ranked_items(
     items: &RetrievedItems,
     new: &[usize],
-    places: &BTreeMap<&ItemId, SentDocument>,
+    places: &BTreeMap<&ItemId, SentDocument<'_>>,
     rules: &RagOptions,
 ) -> Vec<RankedItem> {
     // A list alone is ordered by its scores; its ranks count only for its limits.
@@ -162,6 +162,8 @@ fn compare(a: &RagItem, b: &RagItem) -> Ordering {
         .then_with(|| a.origin.cmp(&b.origin))
         .then_with(|| a.ttl.cmp(&b.ttl))
         .then_with(|| place(a).cmp(&place(b)))
+        .then_with(|| a.variants.cmp(&b.variants))
+        .then_with(|| a.requires.cmp(&b.requires))
 }
 
 #[cfg(test)]

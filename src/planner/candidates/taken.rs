@@ -5,7 +5,7 @@
 //!   included text that contains it.
 //! - Rules: S9 (limits, near-duplicates), S14 (overlapping chunks).
 
-use super::{CandidateId, Costs, Document, Neighbours, Rank};
+use super::{Costs, Document, Neighbours, Rank};
 use crate::{
     config::RagOptions,
     error::Error,
@@ -25,6 +25,19 @@ pub(crate) struct TakenDocuments {
     follows: BTreeMap<Rank, (Rank, u32)>,
     /// By chunk, the chunk that continues it.
     followed: BTreeMap<Rank, Rank>,
+    /// Documents that are not in their fullest form.
+    shorter: BTreeMap<Rank, Shorter>,
+    /// The number of times that a document got a fuller form.
+    grown: usize,
+}
+
+/// The form of a document that has a fuller one.
+#[derive(Debug, Clone)]
+pub(crate) struct Shorter {
+    /// Its number among the document's forms.
+    pub(crate) form: usize,
+    /// The reason why the next fuller form is not sent; `None` before it was tried.
+    pub(crate) fuller: Option<ExcludedReason>,
 }
 
 impl TakenDocuments {
@@ -39,6 +52,11 @@ impl TakenDocuments {
     ) {
         self.texts = self.texts.max(costs.take(rank, rules));
         self.paid.insert(rank, tokens);
+        self.link(rank, neighbours);
+    }
+
+    /// Records the chunks that a document is joined with.
+    fn link(&mut self, rank: Rank, neighbours: Neighbours) {
         if let Some((before, overlap)) = neighbours.before {
             self.follows.insert(rank, (before, overlap));
             self.followed.insert(before, rank);
@@ -49,6 +67,44 @@ impl TakenDocuments {
         }
     }
 
+    /// Records that a taken document is in a shorter form.
+    pub(crate) fn shorten(&mut self, rank: Rank, shorter: Shorter) {
+        self.shorter.insert(rank, shorter);
+    }
+
+    /// Replaces the form of a taken document by its fullest one, with these tokens and neighbours.
+    pub(crate) fn grow(&mut self, rank: Rank, tokens: u64, neighbours: Neighbours) {
+        self.shorter.remove(&rank);
+        self.paid.insert(rank, tokens);
+        self.link(rank, neighbours);
+        self.grown += 1;
+    }
+
+    /// Returns the number of times that a document got a fuller form.
+    pub(crate) fn grown(&self) -> usize {
+        self.grown
+    }
+
+    /// Returns the form of a document that has a fuller one. Returns `None` if it is in its fullest form.
+    pub(crate) fn shorter(&self, rank: Rank) -> Option<&Shorter> {
+        self.shorter.get(&rank)
+    }
+
+    /// Returns the documents that have a fuller form, by rank.
+    pub(crate) fn all_shorter(&self) -> impl Iterator<Item = Rank> {
+        self.shorter.keys().copied()
+    }
+
+    /// Returns the tokens paid for a document. Returns 0 if it is not taken.
+    pub(crate) fn paid_for(&self, rank: Rank) -> u64 {
+        self.paid.get(&rank).copied().unwrap_or_default()
+    }
+
+    /// Checks if a document is sent as a part of its source, or would be: only whole texts are.
+    fn is_whole(&self, rank: Rank, costs: &Costs<'_>) -> bool {
+        !self.shorter.contains_key(&rank) && costs.document(rank).fullest().is_whole()
+    }
+
     /// Removes documents that leave again, and returns their tokens. All chunks of a joined text leave
     /// together.
     pub(crate) fn remove(&mut self, ranks: &[Rank]) -> u64 {
@@ -57,6 +113,7 @@ impl TakenDocuments {
             tokens += self.paid.remove(rank).unwrap_or_default();
             self.follows.remove(rank);
             self.followed.remove(rank);
+            self.shorter.remove(rank);
         }
         tokens
     }
@@ -85,7 +142,7 @@ impl TakenDocuments {
 
     /// Returns the tokens of recalled messages (rule S15).
     pub(crate) fn recalled_tokens(&self, costs: &Costs<'_>) -> u64 {
-        self.tokens_of(|other| other.is_recalled, costs).sum()
+        self.tokens_of(None, |other| other.is_recalled, costs).sum()
     }
 
     /// Returns the limit that excludes a document, whatever its tokens.
@@ -100,53 +157,80 @@ impl TakenDocuments {
         }
         let document = costs.document(rank);
         if let (Some(limit), Some(origin)) = (rules.max_source_items, document.origin)
-            && self.tokens_of(|other| other.origin == Some(origin), costs).count() as u64 >= limit
+            && self.tokens_of(None, |other| other.origin == Some(origin), costs).count() as u64 >= limit
         {
             return Some(PolicyRule::MaxSourceItems { limit });
         }
         let list = document.best_list()?;
         let (name, options) = costs.list_options(list, rules)?;
         let limit = options.max_items?;
-        let items = self.tokens_of(|other| other.best_list() == Some(list), costs).count() as u64;
+        let items = self.tokens_of(None, |other| other.best_list() == Some(list), costs).count() as u64;
         (items >= limit).then_some(PolicyRule::MaxListItems { list: name, limit })
     }
 
-    /// Returns the tokens of each taken document that `is_one` accepts.
+    /// Returns the tokens of each taken document that `is_one` accepts, without those of the document
+    /// `without`.
     fn tokens_of<'t>(
         &'t self,
+        without: Option<Rank>,
         is_one: impl Fn(&Document) -> bool + 't,
         costs: &'t Costs<'_>,
     ) -> impl Iterator<Item = u64> + 't {
-        self.paid.iter().filter(move |(rank, _)| is_one(costs.document(**rank))).map(|(_, tokens)| *tokens)
+        let is_one = move |rank: Rank| Some(rank) != without && is_one(costs.document(rank));
+        self.paid.iter().filter(move |(rank, _)| is_one(**rank)).map(|(_, tokens)| *tokens)
     }
 
-    /// Returns the limit of tokens that excludes a document beside these neighbours.
+    /// Returns the limit of tokens that excludes a form of a document beside these neighbours.
     pub(crate) fn limit_of_tokens(
         &self,
-        rank: Rank,
+        (rank, form): (Rank, usize),
         neighbours: Neighbours,
         rules: &RagOptions,
         costs: &Costs<'_>,
     ) -> Result<Option<PolicyRule>, Error> {
         let document = costs.document(rank);
         if let (Some(limit), Some(origin)) = (rules.max_source_tokens, document.origin) {
-            let used = self.tokens_of(|other| other.origin == Some(origin), costs).sum();
-            if costs.weigh_beside(rank, neighbours, limit.saturating_sub(used))? == Weight::Over {
+            let used = self.tokens_of(Some(rank), |other| other.origin == Some(origin), costs).sum();
+            if costs.weigh_beside((rank, form), neighbours, limit.saturating_sub(used))? == Weight::Over {
                 return Ok(Some(PolicyRule::MaxSourceTokens { used, limit }));
             }
         }
         let Some(list) = document.best_list() else { return Ok(None) };
         let Some((name, options)) = costs.list_options(list, rules) else { return Ok(None) };
         let Some(limit) = options.max_tokens else { return Ok(None) };
-        let used = self.tokens_of(|other| other.best_list() == Some(list), costs).sum();
-        let is_over = costs.weigh_beside(rank, neighbours, limit.saturating_sub(used))? == Weight::Over;
+        let used = self.tokens_of(Some(rank), |other| other.best_list() == Some(list), costs).sum();
+        let is_over =
+            costs.weigh_beside((rank, form), neighbours, limit.saturating_sub(used))? == Weight::Over;
         Ok(is_over.then_some(PolicyRule::MaxListTokens { list: name, used, limit }))
+    }
+
+    /// Returns the fullest form of a document that no limit of tokens excludes, with the chunks that it would
+    /// be joined with. Returns `None` if there is none.
+    pub(crate) fn fullest_within_limits(
+        &self,
+        rank: Rank,
+        rules: &RagOptions,
+        costs: &Costs<'_>,
+    ) -> Result<Option<(usize, Neighbours)>, Error> {
+        for form in 0..costs.document(rank).forms.len() {
+            let neighbours = self.neighbours((rank, form), rules, costs);
+            if self.limit_of_tokens((rank, form), neighbours, rules, costs)?.is_none() {
+                return Ok(Some((form, neighbours)));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the taken chunks that a document would be joined with: of several, the one with the longest
     /// overlap, then the first by rank. A chunk has one neighbour on each side.
-    pub(crate) fn neighbours(&self, rank: Rank, rules: &RagOptions, costs: &Costs<'_>) -> Neighbours {
-        if !rules.join_chunks || self.paid.is_empty() {
+    pub(crate) fn neighbours(
+        &self,
+        (rank, form): (Rank, usize),
+        rules: &RagOptions,
+        costs: &Costs<'_>,
+    ) -> Neighbours {
+        let is_whole = form == 0 && costs.document(rank).fullest().is_whole();
+        if !rules.join_chunks || !is_whole || self.paid.is_empty() {
             return Neighbours::default();
         }
         if costs.is_sticky(rank) {
@@ -157,7 +241,8 @@ impl TakenDocuments {
         // A text that was sent is never joined to again (S5, S10).
         let new = |(other, _): &(Rank, u32)| !costs.is_sticky(*other);
         let best = |near: Vec<(Rank, u32)>, is_free: &dyn Fn(Rank) -> bool| {
-            let free = near.into_iter().filter(|near| new(near) && is_free(near.0));
+            let is_free = |near: &(Rank, u32)| new(near) && self.is_whole(near.0, costs) && is_free(near.0);
+            let free = near.into_iter().filter(is_free);
             free.min_by_key(|(other, overlap)| (std::cmp::Reverse(*overlap), *other))
         };
         let before = best(before, &|other| !self.followed.contains_key(&other));
@@ -171,8 +256,8 @@ impl TakenDocuments {
 
     /// Returns the taken chunks that a document of the last prompt was joined with.
     fn sent_neighbours(&self, rank: Rank, costs: &Costs<'_>) -> Neighbours {
-        let taken =
-            |(other, overlap): (Rank, u32)| self.paid.contains_key(&other).then_some((other, overlap));
+        let is_taken = |other: Rank| self.paid.contains_key(&other) && self.is_whole(other, costs);
+        let taken = |(other, overlap): (Rank, u32)| is_taken(other).then_some((other, overlap));
         Neighbours {
             before: costs.was_joined_to(rank).and_then(taken),
             after: costs.was_joined_by(rank).and_then(taken),
@@ -195,16 +280,16 @@ impl TakenDocuments {
 }
 
 impl Costs<'_> {
-    /// Counts a document beside its neighbours, up to `limit` tokens: without the text that a neighbour
-    /// contains, and without delimiters of its own.
+    /// Counts a form of a document beside its neighbours, up to `limit` tokens: without the text that a
+    /// neighbour contains, and without delimiters of its own.
     pub(crate) fn weigh_beside(
         &self,
-        rank: Rank,
+        (rank, form): (Rank, usize),
         neighbours: Neighbours,
         limit: u64,
     ) -> Result<Weight, Error> {
         if neighbours == Neighbours::default() {
-            return self.weigh(CandidateId::Document(rank), limit);
+            return self.weigh_form(rank, form, limit);
         }
         let tokens = self.count_rest(rank, neighbours)?;
         Ok(if tokens <= limit { Weight::Exactly(tokens) } else { Weight::Over })

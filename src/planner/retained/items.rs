@@ -16,9 +16,12 @@ use crate::{
     },
     planner::{rendering::ToolResultRendering, request::PlanRequest},
     provider::{conform::TargetProfile, meter::Meter, render, wording},
-    rag::{LabelledItem, RagItem},
+    rag::{Form, LabelledItem, RagItem},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The retained texts of a request, each with the question or exchange that it was sent before (rule S10).
 ///
@@ -41,6 +44,8 @@ pub(crate) struct RetainedItems<'a> {
     unanswered: Option<u32>,
     /// Documents that the request repeats, with the positions of the messages after them.
     documents: BTreeMap<ItemId, u32>,
+    /// The names of their forms, if they were not sent whole, by place, id and text.
+    shorter_forms: BTreeMap<(u32, ItemId, String), Arc<str>>,
     /// Ids of new documents of the request that have the id of a document sent before.
     new_documents: BTreeSet<ItemId>,
     /// Indices in the request of the documents that are not retained.
@@ -78,6 +83,7 @@ impl<'a> RetainedItems<'a> {
             retention_cost: sticky.retention_cost.filter(|_| retains_texts),
             unanswered: live.filter(|_| retains_texts && !is_answered),
             documents: BTreeMap::new(),
+            shorter_forms: BTreeMap::new(),
             new_documents: BTreeSet::new(),
             competing: Vec::new(),
             state: BTreeMap::new(),
@@ -104,13 +110,22 @@ impl<'a> RetainedItems<'a> {
         for (at, item) in self.request.rag.iter().enumerate() {
             // Compared as sent, with delimiters: only an identical text is a repeat.
             // A text keeps the label that it was sent with, or none.
-            let is_it = |(place, sent): &(u32, &SentText)| {
-                let item = LabelledItem { item, label: wording::labels_in(&sent.text).first().copied() };
-                sent.text == meter.delimited_document(item) || self.is_chunk(*place, sent, &item)
+            // The form in which it was sent stays (rule S17).
+            let sent_form = |(place, sent): (u32, &SentText)| {
+                let label = wording::labels_in(&sent.text).first().copied();
+                let is_sent = |form: &Form| {
+                    sent.text == meter.delimited_document(LabelledItem { item, form: *form, label })
+                };
+                let chunk = || self.is_chunk(place, sent, item).then_some(Form::WHOLE);
+                let form = item.forms().find(is_sent).or_else(chunk)?;
+                Some(((place, sent.id.clone(), sent.text.clone()), form))
             };
-            let place = self.documents_with_id(&item.id).find(is_it).map(|(place, _)| place);
-            if let Some(place) = place.filter(|_| !again.documents.contains(&item.id)) {
-                self.documents.insert(item.id.clone(), place);
+            let sent = self.documents_with_id(&item.id).find_map(sent_form);
+            if let Some((sent, form)) = sent.filter(|_| !again.documents.contains(&item.id)) {
+                self.documents.insert(item.id.clone(), sent.0);
+                if let Some(name) = item.form_name(form) {
+                    self.shorter_forms.insert(sent, Arc::clone(name));
+                }
                 continue;
             }
             // A retained document gets another row id only if a new document has its id.
@@ -188,6 +203,11 @@ impl<'a> RetainedItems<'a> {
         places.filter(|(at, _)| self.is_retained_at(*at))
     }
 
+    /// Returns the messages before which documents with an id are retained.
+    pub(crate) fn places_of(&self, id: &ItemId) -> Vec<u32> {
+        self.documents_with_id(id).map(|(place, _)| place).collect()
+    }
+
     /// Returns the indices in the request of the documents that are not retained.
     pub(crate) fn competing_documents(&self) -> &[usize] {
         &self.competing
@@ -201,6 +221,15 @@ impl<'a> RetainedItems<'a> {
     /// Returns the position of the message after a document that the request repeats.
     pub(crate) fn place_of_document(&self, id: &ItemId) -> Option<u32> {
         self.documents.get(id).copied()
+    }
+
+    /// Returns the name of the form in which a document that the request repeats was sent before the message
+    /// at `place`. Returns `None` if it was sent whole.
+    pub(crate) fn shorter_form(&self, place: u32, sent: &SentText) -> Option<&Arc<str>> {
+        if self.shorter_forms.is_empty() {
+            return None;
+        }
+        self.shorter_forms.get(&(place, sent.id.clone(), sent.text.clone()))
     }
 
     /// Returns the documents that are sent before a message.

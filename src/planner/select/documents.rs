@@ -3,19 +3,19 @@
 //! - Input: the competing documents in rank order, and a room.
 //! - Output: the included documents, and the reasons of the others.
 //! - Rules: S8 (order), S9 (policies, near-duplicates, repeats), S14 (chunks), S15 (recalled
-//!   messages), S5 (the set of the last prompt), S10 (limit of one question).
+//!   messages), S17 (shorter forms), S5 (the set of the last prompt), S10 (limit of one question).
 //!
 //! While the live question stays the same, the documents of the last prompt (the set) come first.
 
 use super::{Room, Selection, Selector, Walker, left_of};
 use crate::{
-    config::RagFill,
+    config::{RagFill, Variants},
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, LimitedBy},
+    plan::reason::{ExcludedReason, LimitedBy, PolicyRule},
     planner::{
         budget::{BudgetVariable, Budgets},
-        candidates::{CandidateIndex, Neighbours, Rank, Slot, TakenDocuments},
+        candidates::{CandidateIndex, Neighbours, Rank, Shorter, Slot, TakenDocuments},
     },
     provider::weight::Weight,
 };
@@ -121,14 +121,24 @@ impl<W: Walker> Selector<'_, W> {
         // Documents of earlier offers count towards the limits.
         let mut offer = Offer::new(room, chosen.taken.clone());
         let mut is_stopped = false;
-        for slot in Slot::each(slots).filter(|slot| !chosen.included.documents.has(*slot)) {
+        for slot in Slot::each(slots) {
             let rank = self.index.rank_at(slot);
+            if chosen.included.documents.has(slot) {
+                if rules.variants == Variants::Depth {
+                    self.grow(rank, room, &mut offer)?;
+                }
+                continue;
+            }
             if offer.taken.paid().contains_key(&rank) || offer.is_refused(rank) {
                 // It was decided together with a document of a better rank.
                 continue;
             }
             if let Some(reason) = chosen.reasons.left_documents.get(&rank) {
                 offer.excluded.push((rank, reason.clone()));
+                continue;
+            }
+            if let Some(required) = &self.costs.document(rank).required {
+                offer.excluded.push((rank, required.reason()));
                 continue;
             }
             // A text that was sent is offered as a whole (S5). In the order of the text, each chunk costs its
@@ -160,11 +170,14 @@ impl<W: Walker> Selector<'_, W> {
         // Only several documents need a copy: one alone is not taken before it fits.
         let before = (together.len() > 1).then(|| offer.taken.clone());
         for rank in together {
-            match self.price(*rank, is_stopped, (left, room), &offer.taken, chosen)? {
-                Ok((tokens, neighbours)) => {
+            match self.fit(*rank, is_stopped, (left, room), &offer.taken, chosen)? {
+                Ok(Fitting { tokens, neighbours, shorter }) => {
                     left -= tokens;
                     fitting.push((self.index.slot_of(*rank), tokens));
                     offer.taken.take(*rank, tokens, neighbours, &self.config.rag, &self.costs);
+                    if let Some(shorter) = shorter {
+                        offer.taken.shorten(*rank, shorter);
+                    }
                 }
                 Err(reason) => {
                     if let Some(before) = before {
@@ -179,37 +192,131 @@ impl<W: Walker> Selector<'_, W> {
         Ok(None)
     }
 
-    /// Returns the tokens and neighbours of a document that fits into the `left` tokens of a room, or the
-    /// reason to exclude it. A document that does not fit is not compared with other texts (rule S9).
-    fn price(
+    /// Finds the form of a document that fits into the `left` tokens of a room, or the reason to exclude it:
+    /// the fullest form that fits, or with `variants = "breadth"` only the shortest (rule S17). A document
+    /// that does not fit is not compared with other texts (rule S9).
+    fn fit(
         &self,
         rank: Rank,
         is_stopped: bool,
         (left, room): (u64, Room),
         taken: &TakenDocuments,
         chosen: &Selection<W>,
-    ) -> Result<Result<(u64, Neighbours), ExcludedReason>, Error> {
+    ) -> Result<Result<Fitting, ExcludedReason>, Error> {
         let rules = &self.config.rag;
-        let out_of_room = |room, limited_by| Ok(Err(ExcludedReason::Budget { room, limited_by }));
         if let Some(rule) = taken.limit_of_items(rank, rules, &self.costs) {
             return Ok(Err(ExcludedReason::Policy(rule)));
         }
-        let neighbours = taken.neighbours(rank, rules, &self.costs);
-        if let Some(rule) = taken.limit_of_tokens(rank, neighbours, rules, &self.costs)? {
+        let (left, room) = self.room_for_recalled(rank, (left, room), taken, chosen.most_recalled);
+        let shortest = self.costs.document(rank).forms.len() - 1;
+        // A dependent has no later offer, so it is sent in the fullest form that fits.
+        let grows = rules.variants == Variants::Breadth && self.costs.document(rank).required.is_none();
+        let mut form = if grows { shortest } else { 0 };
+        let mut fuller = None;
+        let (tokens, neighbours) = loop {
+            match self.price((rank, form), is_stopped, (left, room), taken)? {
+                Ok(price) => break price,
+                Err(reason) if form < shortest && depends_on_form(&reason) => fuller = Some(reason),
+                Err(reason) => return Ok(Err(reason)),
+            }
+            form += 1;
+        };
+        let contained =
+            taken.near_duplicate(rank, rules, &self.costs).or_else(|| self.repeated(rank, chosen));
+        let shorter = (form > 0).then_some(Shorter { form, fuller });
+        Ok(contained.map_or(Ok(Fitting { tokens, neighbours, shorter }), Err))
+    }
+
+    /// Returns the tokens and neighbours of a form that fits into the `left` tokens of a room, or the reason
+    /// that it does not.
+    fn price(
+        &self,
+        one: (Rank, usize),
+        is_stopped: bool,
+        (left, room): (u64, Room),
+        taken: &TakenDocuments,
+    ) -> Result<Result<(u64, Neighbours), ExcludedReason>, Error> {
+        let rules = &self.config.rag;
+        let out_of_room = |room, limited_by| Ok(Err(ExcludedReason::Budget { room, limited_by }));
+        let neighbours = taken.neighbours(one, rules, &self.costs);
+        if let Some(rule) = taken.limit_of_tokens(one, neighbours, rules, &self.costs)? {
             return Ok(Err(ExcludedReason::Policy(rule)));
         }
         if is_stopped {
             return out_of_room(left, LimitedBy::Prefix);
         }
-        let room = self.room_for_recalled(rank, (left, room), taken, chosen.most_recalled);
-        let left = left.min(room.tokens());
-        let count = |limit| self.costs.weigh_beside(rank, neighbours, limit);
-        let Weight::Exactly(tokens) = self.compare(left, room, count)? else {
-            return out_of_room(left, room.limited_by(LimitedBy::Size));
+        let count = |limit| self.costs.weigh_beside(one, neighbours, limit);
+        match self.compare(left, room, count)? {
+            Weight::Exactly(tokens) => Ok(Ok((tokens, neighbours))),
+            Weight::Over => out_of_room(left, room.limited_by(LimitedBy::Size)),
+        }
+    }
+
+    /// Offers a room to fuller forms of the documents that are not in full, by rank (rule S17). `share` are
+    /// the tokens that all documents may take beside those of the last prompt.
+    pub(super) fn grow_documents(
+        &self,
+        room: Room,
+        share: u64,
+        chosen: &mut Selection<W>,
+    ) -> Result<(), Error> {
+        let room = self.beside_the_set(room, share, chosen);
+        let mut offer = Offer::new(room, chosen.taken.clone());
+        for rank in chosen.taken.all_shorter() {
+            self.grow(rank, room, &mut offer)?;
+        }
+        offer.take_growth(chosen);
+        Ok(())
+    }
+
+    /// Limits a room to what other documents may take beside those of the last prompt, if these stay.
+    pub(super) fn beside_the_set(&self, room: Room, share: u64, chosen: &Selection<W>) -> Room {
+        if self.index.sticky_document_count.is_none() {
+            return room;
+        }
+        room.at_most(left_of(share, Section::Rag, chosen), BudgetVariable::FullDocumentShare)
+    }
+
+    /// Takes a document if it fits into the rest of an offer. Otherwise returns the reason to exclude it.
+    pub(super) fn decide_alone(
+        &self,
+        rank: Rank,
+        room: Room,
+        offer: &mut Offer,
+        chosen: &Selection<W>,
+    ) -> Result<Option<ExcludedReason>, Error> {
+        self.decide(&[rank], false, room, offer, chosen)
+    }
+
+    /// Replaces a shorter form of a taken document by the fullest one that fits, if one does. The tokens of
+    /// the shorter form count as free.
+    fn grow(&self, rank: Rank, room: Room, offer: &mut Offer) -> Result<(), Error> {
+        let Some(shorter) = offer.taken.shorter(rank).cloned() else { return Ok(()) };
+        let (now, paid) = (shorter.form, offer.taken.paid_for(rank));
+        let left = offer.left.saturating_add(paid);
+        let room = room.with(left.saturating_sub(room.tokens()));
+        let mut fuller = None;
+        for form in 0..now {
+            match self.price((rank, form), false, (left, room), &offer.taken)? {
+                Ok((tokens, neighbours)) => {
+                    offer.left = left - tokens;
+                    offer.grown = (offer.grown.0.saturating_add(tokens), offer.grown.1.saturating_add(paid));
+                    offer.taken.grow(rank, tokens, neighbours);
+                    if form > 0 {
+                        offer.taken.shorten(rank, Shorter { form, fuller });
+                    }
+                    return Ok(());
+                }
+                Err(reason) => fuller = Some(reason),
+            }
+        }
+        // The largest offer says most: later ones are what other documents left.
+        let fuller = match (&shorter.fuller, fuller) {
+            (Some(before), Some(now)) if before.room() >= now.room() => Some(before.clone()),
+            (_, now) => now,
         };
-        let contained =
-            taken.near_duplicate(rank, rules, &self.costs).or_else(|| self.repeated(rank, chosen));
-        Ok(contained.map_or(Ok((tokens, neighbours)), Err))
+        offer.taken.shorten(rank, Shorter { form: now, fuller });
+        Ok(())
     }
 
     /// Limits the room of a recalled message to the share of all recalled messages (rule S15). `left` tokens
@@ -220,12 +327,13 @@ impl<W: Walker> Selector<'_, W> {
         (left, room): (u64, Room),
         taken: &TakenDocuments,
         most: u64,
-    ) -> Room {
+    ) -> (u64, Room) {
         if !self.costs.document(rank).is_recalled {
-            return room;
+            return (left, room);
         }
         let rest = most.saturating_sub(taken.recalled_tokens(&self.costs));
-        room.without(room.tokens() - left).for_recalled(rest)
+        let room = room.without(room.tokens().saturating_sub(left)).for_recalled(rest);
+        (left.min(room.tokens()), room)
     }
 
     /// Returns the reason to exclude a document because the conversation contains its text (rule S9), or the
@@ -271,8 +379,26 @@ impl<W: Walker> Selector<'_, W> {
     }
 }
 
+/// Checks if a reason to exclude a document may not hold for a shorter form of it.
+fn depends_on_form(reason: &ExcludedReason) -> bool {
+    use PolicyRule::{MaxListTokens, MaxSourceTokens};
+    match reason {
+        ExcludedReason::Budget { limited_by, .. } => *limited_by != LimitedBy::Prefix,
+        ExcludedReason::Policy(rule) => matches!(rule, MaxSourceTokens { .. } | MaxListTokens { .. }),
+        _ => false,
+    }
+}
+
+/// A document that fits.
+struct Fitting {
+    tokens: u64,
+    neighbours: Neighbours,
+    /// Its form, unless it is the fullest one.
+    shorter: Option<Shorter>,
+}
+
 /// One offer to documents, and the decisions on them.
-struct Offer {
+pub(super) struct Offer {
     /// Tokens left of the offer.
     left: u64,
     taken: TakenDocuments,
@@ -280,11 +406,13 @@ struct Offer {
     fitting: Vec<(Slot, u64)>,
     /// The other documents with their reasons.
     excluded: Vec<(Rank, ExcludedReason)>,
+    /// Tokens of documents that got fuller forms, and those that they had before.
+    grown: (u64, u64),
 }
 
 impl Offer {
-    fn new(room: Room, taken: TakenDocuments) -> Self {
-        Self { left: room.tokens(), taken, fitting: Vec::new(), excluded: Vec::new() }
+    pub(super) fn new(room: Room, taken: TakenDocuments) -> Self {
+        Self { left: room.tokens(), taken, fitting: Vec::new(), excluded: Vec::new(), grown: (0, 0) }
     }
 
     /// Checks if a document was excluded together with one of a better rank.
@@ -298,27 +426,62 @@ impl Offer {
         !self.excluded.iter().any(|(_, reason)| matches!(reason, ExcludedReason::Budget { .. }))
     }
 
+    /// Returns the documents taken so far.
+    pub(super) fn taken(&self) -> &TakenDocuments {
+        &self.taken
+    }
+
+    /// Includes the dependents that fit, and replaces the reasons of the others that were offered tokens.
+    pub(super) fn include_dependents<W: Walker>(
+        mut self,
+        decided: &BTreeMap<Rank, Option<ExcludedReason>>,
+        chosen: &mut Selection<W>,
+    ) {
+        for (slot, tokens) in std::mem::take(&mut self.fitting) {
+            chosen.included.keep_document(slot, tokens);
+        }
+        chosen.reasons.documents.retain_mut(|(rank, reason)| match decided.get(rank) {
+            Some(None) => false,
+            Some(Some(now)) => {
+                reason.clone_from(now);
+                true
+            }
+            None => true,
+        });
+        self.take_growth(chosen);
+    }
+
+    /// Includes the fuller forms that documents got.
+    fn take_growth<W: Walker>(self, chosen: &mut Selection<W>) {
+        let (tokens, before) = self.grown;
+        chosen.included.pay(Section::Rag, tokens);
+        chosen.included.leave(std::iter::empty(), before);
+        chosen.taken = self.taken;
+    }
+
     /// Includes the documents that fit, and records the reasons of the others.
     fn include<W: Walker>(mut self, chosen: &mut Selection<W>) {
         self.excluded.sort_by_key(|(rank, _)| *rank);
-        for (slot, tokens) in self.fitting {
+        for (slot, tokens) in std::mem::take(&mut self.fitting) {
             chosen.included.keep_document(slot, tokens);
         }
-        chosen.taken = self.taken;
-        chosen.reasons.add_contained_documents(&self.excluded);
-        chosen.reasons.documents = self.excluded;
+        let excluded = std::mem::take(&mut self.excluded);
+        self.take_growth(chosen);
+        chosen.reasons.add_contained_documents(&excluded);
+        chosen.reasons.documents = excluded;
     }
 
     /// Includes the documents that fit, in addition to those of the last prompt. All others are held back by
     /// these.
     fn include_sticky_documents<W: Walker>(mut self, index: &CandidateIndex<'_>, chosen: &mut Selection<W>) {
         self.excluded.sort_by_key(|(rank, _)| *rank);
-        for (slot, tokens) in self.fitting {
+        for (slot, tokens) in std::mem::take(&mut self.fitting) {
             chosen.included.keep_document(slot, tokens);
         }
-        chosen.taken = self.taken;
-        chosen.reasons.add_contained_documents(&self.excluded);
-        exclude_other_documents(index, self.left, self.excluded, chosen);
+        let (excluded, left) = (std::mem::take(&mut self.excluded), self.left);
+        self.take_growth(chosen);
+        chosen.reasons.add_contained_documents(&excluded);
+        exclude_other_documents(index, left, excluded, chosen);
     }
 }
 

@@ -41,6 +41,7 @@ mod free;
 mod pinned;
 mod window;
 mod documents;
+mod dependents;
 mod reasons;
 
 pub(crate) use free::{merges_state, saved_by_merging};
@@ -353,7 +354,10 @@ impl<W: Walker> Selector<'_, W> {
         // Terminates: each further pass includes an item, lets a document leave for good, or gives up the
         // reserve once.
         loop {
-            let before = (chosen.included.count(), chosen.reasons.left_documents.len());
+            let state = |chosen: &Selection<W>| {
+                (chosen.included.count(), chosen.reasons.left_documents.len(), chosen.taken.grown())
+            };
+            let before = state(chosen);
             self.offer_to_pins(self.free(Section::SystemPinned, &available, chosen), chosen)?;
             self.include_window(self.free(Section::Conversation, &available, chosen), chosen)?;
             // The conversation may have grown onto the text of a document.
@@ -364,13 +368,24 @@ impl<W: Walker> Selector<'_, W> {
             if chosen.set_does_not_fit {
                 return Ok(());
             }
-            if (chosen.included.count(), chosen.reasons.left_documents.len()) == before {
+            if state(chosen) == before {
                 // Tokens reserved for the wrapper around documents are offered once if no document is
                 // included.
                 if !available.reserves_block || chosen.has_documents() {
                     // Last, if a pin is left out: a rule takes no token that a pin could use.
                     let room = self.free(Section::SystemPinned, &available, chosen);
-                    return self.offer_to_rules(room, chosen);
+                    self.offer_to_rules(room, chosen)?;
+                    // Fuller forms take no token that another item could use.
+                    let room = self.free(Section::Rag, &available, chosen);
+                    let room = self.room_for_documents(room, &budgets.available, chosen);
+                    let before = chosen.included.used();
+                    self.grow_documents(room, budgets.full_document_share(), chosen)?;
+                    // A whole text that continues another one may be smaller than a form of its own.
+                    if chosen.included.used() >= before {
+                        let room = self.free(Section::Rag, &available, chosen);
+                        let room = self.room_for_documents(room, &budgets.available, chosen);
+                        return self.offer_to_dependents(room, budgets.full_document_share(), chosen);
+                    }
                 }
                 available.reserves_block = false;
             }

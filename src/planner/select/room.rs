@@ -25,6 +25,8 @@ pub(crate) struct Room {
     /// A second variable that limits the offer, and the tokens left of it. For example the low mark (rule S5)
     /// or the limit of pins (rule S2).
     second_limit: Option<(BudgetVariable, u64)>,
+    /// The same for a third one: the share of documents beside the limit of one question.
+    third_limit: Option<(BudgetVariable, u64)>,
     /// The tokens left of the share of recalled messages (rule S15), if the candidate is one.
     of_recalled: Option<u64>,
     /// True if the walk through the conversation makes this offer (rule S4).
@@ -41,6 +43,7 @@ impl Room {
             cap: LimitedBy::Cap,
             variable,
             second_limit: None,
+            third_limit: None,
             of_recalled: None,
             in_walk: false,
         }
@@ -69,9 +72,9 @@ impl Room {
         Self { in_walk: true, ..self }
     }
 
-    /// Limits the room to `tokens` of a second variable.
+    /// Limits the room to `tokens` of a further variable.
     pub(super) fn at_most(self, tokens: u64, variable: BudgetVariable) -> Self {
-        Self { second_limit: Some((variable, tokens)), ..self }
+        Self { second_limit: Some((variable, tokens)), third_limit: self.second_limit, ..self }
     }
 
     /// Limits the room to `tokens` of the share of recalled messages.
@@ -88,6 +91,21 @@ impl Room {
             left_without_merge: rest(self.left_without_merge),
             under_cap: if self.under_cap == u64::MAX { u64::MAX } else { rest(self.under_cap) },
             second_limit: self.second_limit.map(|(variable, left)| (variable, rest(left))),
+            third_limit: self.third_limit.map(|(variable, left)| (variable, rest(left))),
+            ..self
+        }
+    }
+
+    /// Returns the room with `tokens` more of each limit but the share of recalled messages, which documents
+    /// gave back for fuller forms.
+    pub(super) fn with(self, tokens: u64) -> Self {
+        let more = |left: u64| left.saturating_add(tokens);
+        Self {
+            left: more(self.left),
+            left_without_merge: more(self.left_without_merge),
+            under_cap: more(self.under_cap),
+            second_limit: self.second_limit.map(|(variable, left)| (variable, more(left))),
+            third_limit: self.third_limit.map(|(variable, left)| (variable, more(left))),
             ..self
         }
     }
@@ -111,7 +129,8 @@ impl Room {
     /// Returns the reason to exclude a candidate that does not fit: the cap or the second limit if it binds,
     /// or else `otherwise`.
     pub(super) fn limited_by(self, otherwise: LimitedBy) -> LimitedBy {
-        match self.second_limit {
+        let smallest = self.second_limit.into_iter().chain(self.third_limit).min_by_key(|(_, left)| *left);
+        match smallest {
             _ if self.under_cap < self.uncapped() => self.cap,
             _ if self.of_recalled.is_some_and(|most| most < self.with_second_limit()) => {
                 LimitedBy::RecallShare
@@ -127,7 +146,7 @@ impl Room {
     pub(crate) fn limits(self) -> impl Iterator<Item = (BudgetVariable, u64)> {
         let tokens = self.tokens();
         let recalled = self.of_recalled.map(|most| (BudgetVariable::RecallShare, most));
-        let mut limits = [Some((self.variable, self.left)), self.second_limit, recalled];
+        let mut limits = [Some((self.variable, self.left)), self.second_limit, self.third_limit, recalled];
         // A stable order: of equal limits, the earlier one counts as the one that binds.
         limits.sort_by_key(|limit| limit.map_or(u64::MAX, |(_, left)| left));
         // No difference is negative, because the offer is the least of all limits.
@@ -150,6 +169,7 @@ impl Room {
     }
 
     fn with_second_limit(self) -> u64 {
-        self.second_limit.map_or(u64::MAX, |(_, most)| most).min(self.left)
+        let limits = self.second_limit.into_iter().chain(self.third_limit);
+        limits.map(|(_, most)| most).fold(self.left, u64::min)
     }
 }

@@ -276,7 +276,7 @@ impl Meter {
     }
 
     /// Counts a document of the block together with its delimiters. `hash` is the
-    /// [`text_hash`](crate::text::hash::text_hash) of its text.
+    /// [`text_hash`](crate::text::hash::text_hash) of the text that is sent.
     pub(crate) fn document<'i>(
         &self,
         item: impl Into<LabelledItem<'i>>,
@@ -287,7 +287,7 @@ impl Meter {
         // Attributes are a part of the cache key only if the delimiters contain them.
         let says_score = self.header == DocumentHeader::IdSourceScore;
         let document = DocumentText {
-            text: &item.text,
+            text: item.sent_text(),
             hash,
             id: item.id.as_str(),
             origin: wording::source(item.item, self.header),
@@ -335,7 +335,7 @@ impl Meter {
         let score =
             if self.header == DocumentHeader::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
         let label = item.label.map_or(0, |label| wording::label(label).len() + 9);
-        (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score + label) as u64
+        (item.sent_text().len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score + label) as u64
     }
 
     /// Returns the tokens of the block around the documents, without the documents.

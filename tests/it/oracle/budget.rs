@@ -107,19 +107,27 @@ impl Oracle<'_> {
     /// Sums the recalled messages that compete, or the other documents, without near-duplicates.
     fn documents_demand(&self, are_recalled: bool) -> i64 {
         let (mut sum, mut counted) = (0, Vec::new());
+        // Each document counts in the fullest form that no limit excludes.
+        let mut oracle = Oracle { forms: BTreeMap::new(), ..self.clone() };
         let competing = |(at, out): &(usize, Option<String>)| {
-            out.is_none() && self.competes(*at) && self.items[*at].recalls.is_some() == are_recalled
+            out.is_none()
+                && !self.depends(*at)
+                && self.competes(*at)
+                && self.items[*at].recalls.is_some() == are_recalled
         };
         for (at, _) in self.documents().into_iter().filter(competing) {
-            match self.over_a_limit(at, &counted) {
+            let fits = |form: &usize| oracle.over_a_limit_of_tokens(at, *form, &counted).is_none();
+            match oracle.over_a_limit_of_items(at, &counted) {
                 Some("max_items") => break,
-                Some(_) => {}
+                Some(_) => continue,
                 // A near-duplicate of a counted document is no demand.
-                None if self.near_duplicate(at, &counted).is_some() => {}
-                None => {
-                    counted.push(at);
-                    sum += self.size(Unit::Document(at));
-                }
+                None if oracle.near_duplicate(at, &counted).is_some() => continue,
+                None => {}
+            }
+            if let Some(form) = oracle.forms_of(at).into_iter().find(fits) {
+                counted.push(at);
+                sum += oracle.size_in(at, form);
+                oracle.forms.insert(at, form);
             }
         }
         sum

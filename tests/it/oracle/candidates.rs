@@ -114,7 +114,10 @@ impl Oracle<'_> {
                 Some("ttl_expired")
             } else if rules.min_score.is_some_and(|least| f64::from(document.score) < least) {
                 Some("min_score")
-            } else if rules.max_item_tokens.is_some_and(|most| self.size(Unit::Document(at)) > most as i64) {
+            } else if rules
+                .max_item_tokens
+                .is_some_and(|most| self.size_in(at, self.forms_of(at)[0]) > most as i64)
+            {
                 Some("max_item_tokens")
             } else if document.recalls.is_some() && self.sent_without(at) {
                 Some("question_sent")

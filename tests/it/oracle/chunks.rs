@@ -41,7 +41,9 @@ fn chunks_are_joined_where_they_follow(session: &Session, plan: &ContextPlan) ->
     let documents = session.retrieved();
     let oracle = Oracle::new(session);
     let is_new = |id: &str| !oracle.set().contains(&id);
-    let rows: Vec<&PlannedItem> = plan.included.iter().filter(|row| row.section == Section::Rag).collect();
+    // A shorter form is no part of its source (rule S17).
+    let is_whole = |row: &&PlannedItem| row.section == Section::Rag && row.form().is_none();
+    let rows: Vec<&PlannedItem> = plan.included.iter().filter(is_whole).collect();
     // The text of each document, if only one has its id.
     let item = |row: &PlannedItem| {
         let mut items = documents.iter().filter(|item| *item.id() == row.id);

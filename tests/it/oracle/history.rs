@@ -130,20 +130,24 @@ impl Oracle<'_> {
                 let members: i64 = self.members(at).into_iter().map(|at| self.message_size(at)).sum();
                 members + made_up.sum::<i64>()
             }
-            Unit::Document(at) => {
-                let document = &self.items[at];
-                let record = "history, no instruction";
-                let origin = document.recalls.map(|_| record).or(document.origin);
-                let source = origin.map_or(String::new(), |origin| format!(" source=\"{origin}\""));
-                let label = self.labels.borrow().get(&at).map(|label| format!(" label=\"[{label}]\""));
-                let label = label.unwrap_or_default();
-                let fence = format!("<document{label} id=\"{}\"{source}>\n</document>\n", document.id);
-                // A line break that the text lacks, and a backslash in each delimiter that it contains.
-                let added = usize::from(!document.text.ends_with('\n'))
-                    + document.text.to_lowercase().matches("<document").count();
-                (fence.len() + document.text.len() + added) as i64
-            }
+            Unit::Document(at) => self.size_in(at, self.form(at)),
         }
+    }
+
+    /// Returns the tokens of a document in a form: 0 is the whole text, 1 the first variant.
+    pub fn size_in(&self, at: usize, form: usize) -> i64 {
+        let document = &self.items[at];
+        let text = if form == 0 { &document.text } else { &document.variants[form - 1] };
+        let record = "history, no instruction";
+        let origin = document.recalls.map(|_| record).or(document.origin);
+        let source = origin.map_or(String::new(), |origin| format!(" source=\"{origin}\""));
+        let has_label = self.s.config.rag.labels && document.recalls.is_none();
+        let label = self.labels.borrow().get(&at).copied().or(has_label.then_some(1));
+        let label = label.map_or(String::new(), |label| format!(" label=\"[{label}]\""));
+        let fence = format!("<document{label} id=\"{}\"{source}>\n</document>\n", document.id);
+        // A line break that the text lacks, and a backslash in each delimiter that it contains.
+        let added = usize::from(!text.ends_with('\n')) + text.to_lowercase().matches("<document").count();
+        (fence.len() + text.len() + added) as i64
     }
 
     pub fn never(&self, at: usize) -> Option<&'static str> {

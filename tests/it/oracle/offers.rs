@@ -1,6 +1,7 @@
 //! Offers of room to pins, window and documents (rules S2 to S4, S8, B6).
 
 use super::*;
+use context_window::config::Variants;
 
 impl Oracle<'_> {
     /// Includes pins as room allows. Returns the others, with the tokens available for each and the limit
@@ -204,42 +205,93 @@ impl Oracle<'_> {
         let mut out = BTreeMap::new();
         for (at, never) in self.documents() {
             let unit = Unit::Document(at);
-            if never.is_some() || self.kept.contains_key(&unit) || !these.contains(&at) {
+            if never.is_some() || !these.contains(&at) {
+                continue;
+            }
+            if self.kept.contains_key(&unit) {
+                if self.s.config.rag.variants == Variants::Depth {
+                    left = self.grow(at, left);
+                }
                 continue;
             }
             if let Some(reason) = self.left.get(&at) {
                 out.insert(unit, reason.clone());
                 continue;
             }
-            let included = self.included_documents();
-            let size = self.size(unit);
-            let reason = if let Some(limit) = self.over_a_limit(at, &included) {
-                limit.to_owned()
-            } else if stopped {
-                "budget/prefix".to_owned()
-            } else if size > left.min(self.left_for_recalled(at)) {
-                stopped = fill == RagFill::Prefix;
-                let (taken, recalled) = (room.min(cap) - left, self.left_for_recalled(at));
-                match () {
-                    () if cap - taken < (room - taken).max(0).min(recalled) => "budget/cap",
-                    () if recalled < room - taken => "budget/recall_share",
-                    () => "budget/size",
-                }
-                .to_owned()
-            } else if let Some(contained) = self.near_duplicate(at, &included).or_else(|| self.repeats(at)) {
-                self.contained.entry(at).or_insert_with(|| contained.clone());
-                contained
-            } else {
-                left -= size;
-                let reason = if self.items[at].recalls.is_some() { "recalled" } else { "relevant" };
-                self.keep(unit, Section::Rag, reason);
+            if self.depends(at) {
+                out.insert(unit, "requires".to_owned());
+                continue;
+            }
+            let used = self.used(Section::Rag);
+            let Some(reason) = self.offer_one(at, left, (room, cap), stopped) else {
+                left -= self.used(Section::Rag) - used;
                 continue;
             };
+            stopped |= fill == RagFill::Prefix && reason.starts_with("budget");
+            if reason.starts_with("near_duplicate")
+                || reason.starts_with("repeats")
+                || reason.starts_with("in_window")
+            {
+                self.contained.entry(at).or_insert_with(|| reason.clone());
+            }
             // A text that was contained when it fitted keeps that reason, unless a document has left since.
             let known = self.contained.get(&at).filter(|_| self.left.is_empty()).cloned();
             out.insert(unit, known.unwrap_or(reason));
         }
         out
+    }
+
+    /// Offers the `left` tokens of a room to a document. Returns the reason to exclude it, or `None` if it is
+    /// kept.
+    pub fn offer_one(
+        &mut self,
+        at: usize,
+        left: i64,
+        (room, cap): (i64, i64),
+        stopped: bool,
+    ) -> Option<String> {
+        let included = self.included_documents();
+        let mut forms = self.forms_of(at);
+        if self.s.config.rag.variants == Variants::Breadth && !self.depends(at) {
+            forms = forms.split_off(forms.len() - 1);
+        }
+        let recalled = self.left_for_recalled(at);
+        // Forms are tried in their order. What holds for the last one decides.
+        let mut form = forms[0];
+        let mut refused = None;
+        for tried in forms {
+            form = tried;
+            refused = if let Some(limit) = self.over_a_limit_of_tokens(at, form, &included) {
+                Some(limit)
+            } else if stopped {
+                Some("budget/prefix")
+            } else if self.size_in(at, form) > left.min(recalled) {
+                let taken = room.min(cap) - left;
+                Some(match () {
+                    () if cap - taken < (room - taken).max(0).min(recalled) => "budget/cap",
+                    () if recalled < room - taken => "budget/recall_share",
+                    () => "budget/size",
+                })
+            } else {
+                None
+            };
+            if refused.is_none() || refused == Some("budget/prefix") {
+                break;
+            }
+        }
+        if let Some(limit) = self.over_a_limit_of_items(at, &included) {
+            return Some(limit.to_owned());
+        }
+        if let Some(reason) = refused {
+            return Some(reason.to_owned());
+        }
+        if let Some(contained) = self.near_duplicate(at, &included).or_else(|| self.repeats(at)) {
+            return Some(contained);
+        }
+        self.forms.insert(at, form);
+        let reason = if self.items[at].recalls.is_some() { "recalled" } else { "relevant" };
+        self.keep(Unit::Document(at), Section::Rag, reason);
+        None
     }
 
     /// Returns the tokens left of the share of recalled messages, if the document is one (rule S15).
@@ -252,17 +304,31 @@ impl Oracle<'_> {
         (self.most_recalled - used).max(0)
     }
 
-    fn included_documents(&self) -> Vec<usize> {
+    pub fn included_documents(&self) -> Vec<usize> {
         let document = |unit: &Unit| if let Unit::Document(at) = unit { Some(*at) } else { None };
         self.kept.keys().filter_map(document).collect()
     }
 
-    /// Returns the limit of items or tokens that excludes a document next to included ones (rule S9).
-    pub fn over_a_limit(&self, at: usize, included: &[usize]) -> Option<&'static str> {
+    /// Returns the limit of items that excludes a document next to included ones (rule S9).
+    pub fn over_a_limit_of_items(&self, at: usize, included: &[usize]) -> Option<&'static str> {
+        self.over_limits(at, 0, included).0
+    }
+
+    /// Returns the limit of tokens that excludes a form of a document next to included ones (rule S9).
+    pub fn over_a_limit_of_tokens(&self, at: usize, form: usize, included: &[usize]) -> Option<&'static str> {
+        self.over_limits(at, form, included).1
+    }
+
+    fn over_limits(
+        &self,
+        at: usize,
+        form: usize,
+        included: &[usize],
+    ) -> (Option<&'static str>, Option<&'static str>) {
         let rules = &self.s.config.rag;
         let tokens = |of: &[usize]| of.iter().map(|at| self.size(Unit::Document(*at))).sum::<i64>();
         let with = |limit: Option<u64>, of: &[usize]| {
-            limit.is_some_and(|most| tokens(of) + self.size(Unit::Document(at)) > most as i64)
+            limit.is_some_and(|most| tokens(of) + self.size_in(at, form) > most as i64)
         };
         let origin = self.items[at].origin;
         let of_origin: Vec<usize> = included
@@ -280,14 +346,18 @@ impl Oracle<'_> {
             .filter(|other| list.is_some() && self.best_list(*other) == list)
             .collect();
         let is_full = |limit: Option<u64>, of: &[usize]| limit.is_some_and(|most| of.len() as u64 >= most);
-        match () {
+        let items = match () {
             () if is_full(rules.max_items, included) => Some("max_items"),
             () if is_full(source, &of_origin) => Some("max_source_items"),
             () if is_full(limits.and_then(|list| list.max_items), &of_list) => Some("max_list_items"),
+            () => None,
+        };
+        let tokens = match () {
             () if with(source_tokens, &of_origin) => Some("max_source_tokens"),
             () if with(limits.and_then(|list| list.max_tokens), &of_list) => Some("max_list_tokens"),
             () => None,
-        }
+        };
+        (items, tokens)
     }
 
     /// Returns the source of a document. Recalled messages have sources of their own.
@@ -301,6 +371,7 @@ impl Oracle<'_> {
             self.included_documents().into_iter().filter_map(|at| Some((at, self.repeats(at)?))).collect();
         for (at, reason) in repeated {
             self.kept.remove(&Unit::Document(at));
+            self.forms.remove(&at);
             self.left.insert(at, reason);
         }
     }

@@ -86,7 +86,9 @@ impl Oracle<'_> {
             before.set.contains(&document.id)
                 && !self.over(document.ttl)
                 && rules.min_score.is_none_or(|least| f64::from(document.score) >= least)
-                && rules.max_item_tokens.is_none_or(|most| self.size(Unit::Document(at)) <= most as i64)
+                && rules
+                    .max_item_tokens
+                    .is_none_or(|most| self.size_in(at, self.form_before(at)) <= most as i64)
         };
         if (0..self.items.len()).any(good) { before.set.clone() } else { Vec::new() }
     }
@@ -123,11 +125,11 @@ impl Oracle<'_> {
             self.offer_documents(budget, i64::MAX, 0);
             return;
         }
-        let before = self.kept.clone();
+        let before = (self.kept.clone(), self.forms.clone());
         let set = self.members_of_the_set();
         let out = self.offer(&set, RagFill::Prefix, budget, i64::MAX);
         if out.values().any(|reason| reason.starts_with("budget")) {
-            self.kept = before;
+            (self.kept, self.forms) = before;
             self.offer(&set, RagFill::Prefix, budget.min(share), i64::MAX);
         }
     }
@@ -140,16 +142,16 @@ impl Oracle<'_> {
     /// as many of the first ones as fit are. Returns `None` if not even one fits.
     pub fn offer_the_set(&mut self, room: i64, cap: i64, share: i64) -> Option<BTreeMap<Unit, String>> {
         let set = self.members_of_the_set();
-        let before = self.kept.clone();
+        let before = (self.kept.clone(), self.forms.clone());
         let out = self.offer(&set, RagFill::Prefix, room, cap);
-        let had = before.keys().any(|unit| matches!(unit, Unit::Document(_)));
-        if !had && self.kept == before {
+        let had = before.0.keys().any(|unit| matches!(unit, Unit::Document(_)));
+        if !had && self.kept == before.0 {
             return None;
         }
         let mut out = out;
         if had && out.values().any(|reason| reason.starts_with("budget")) {
-            self.kept = before;
-        } else if had && self.kept == before {
+            (self.kept, self.forms) = before;
+        } else if had && self.kept == before.0 {
             // Others are added after them, up to the share (rule S5).
             let others: Vec<usize> = self.documents().into_iter().map(|(at, _)| at).collect();
             let left = share - self.used(Section::Rag);

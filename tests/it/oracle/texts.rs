@@ -16,6 +16,10 @@ pub struct Item {
     pub date: Option<i64>,
     /// The place and the number of the messages that it quotes (rule S15).
     pub recalls: Option<(usize, usize)>,
+    /// The texts of its variants.
+    pub variants: Vec<String>,
+    /// The ids of documents beside which it is sent.
+    pub requires: Vec<&'static str>,
     /// For each list, the score of the item there.
     hits: [Option<i32>; 3],
 }
@@ -43,6 +47,8 @@ pub fn items(session: &Session) -> Vec<Item> {
                     position: document.position,
                     date: document.date,
                     recalls: document.recalls,
+                    variants: document.variant_texts(),
+                    requires: document.requires.clone(),
                     hits,
                 }
             })
@@ -61,6 +67,12 @@ pub fn items(session: &Session) -> Vec<Item> {
                     item.position = item.position.or(copy.position);
                     item.date = item.date.or(copy.date);
                     item.recalls = item.recalls.or(copy.recalls);
+                    if item.variants.is_empty() {
+                        item.variants = copy.variants;
+                    }
+                    if copy.requires.is_empty() {
+                        item.requires.clear();
+                    }
                 }
                 None => items.push(copy),
             }
@@ -70,18 +82,27 @@ pub fn items(session: &Session) -> Vec<Item> {
 }
 
 impl Item {
-    /// Returns the key by which copies of a document are ordered.
+    /// Returns the key by which copies of a document are ordered: of equal ones, the one with more attributes
+    /// comes first.
     fn quality(&self) -> impl Ord + use<> {
+        fn known<T>(attribute: Option<T>) -> (bool, Option<T>) {
+            (attribute.is_none(), attribute)
+        }
         let span = self.span.as_ref().map(|span| (span.start, span.end));
         let quoted = self.recalls.map(|(at, count)| (at, at + count));
-        (Reverse(self.score), Reverse(self.date), self.origin, self.ttl, span, self.position, quoted)
+        let places = (known(span), known(self.position), known(quoted));
+        let variants = (self.variants.is_empty(), self.variants.clone());
+        let requires = (self.requires.is_empty(), self.requires.clone());
+        let rest = (places, variants, requires);
+        (Reverse(self.score), Reverse(self.date), known(self.origin), known(self.ttl), rest)
     }
 
     /// Returns the key by which items with equal values are ordered.
     fn tie(&self) -> impl Ord + use<> {
         let span = self.span.as_ref().map(|span| (span.start, span.end));
         let quoted = self.recalls.map(|(at, count)| (at, at + count));
-        (Reverse(self.date), self.id, self.text.clone(), self.origin, self.ttl, span, self.position, quoted)
+        let rest = (self.position, quoted, self.variants.clone(), self.requires.clone());
+        (Reverse(self.date), self.id, self.text.clone(), self.origin, self.ttl, span, rest)
     }
 }
 

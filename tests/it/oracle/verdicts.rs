@@ -61,8 +61,9 @@ impl Oracle<'_> {
         let question = trimmed.and_then(|turn| turn.0).map(Unit::Message);
         for (unit, (section, reason)) in &self.kept {
             let reason = if question == Some(*unit) && *reason == "recent" { "question" } else { reason };
+            let form = if let Unit::Document(at) = unit { self.form_name(*at) } else { String::new() };
             for (id, _) in self.ids(*unit) {
-                verdicts.insert(id, format!("in {} {reason}", section.name()));
+                verdicts.insert(id, format!("in {} {reason}{form}", section.name()));
             }
         }
         for at in 0..self.s.notes.len() {
@@ -217,7 +218,8 @@ pub fn planned(oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdi
     };
     for row in &plan.included {
         let id = if row.section == Section::Rag { rank(row.id.to_string()) } else { row.id.to_string() };
-        verdicts.insert(id, format!("in {} {}", row.section.name(), row.reason.name()));
+        let form = row.form().map_or(String::new(), |form| format!(" {form}"));
+        verdicts.insert(id, format!("in {} {}{form}", row.section.name(), row.reason.name()));
     }
     for row in &plan.excluded {
         let reason = match &row.reason {
@@ -251,6 +253,7 @@ pub fn planned(oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdi
                 | ExcludedReason::Policy(
                     PolicyRule::MaxItems { .. }
                         | PolicyRule::MaxSourceItems { .. }
+                        | PolicyRule::Requires { .. }
                         | PolicyRule::MaxSourceTokens { .. }
                         | PolicyRule::MaxListItems { .. }
                         | PolicyRule::MaxListTokens { .. }

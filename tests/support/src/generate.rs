@@ -65,6 +65,10 @@ pub struct Document {
     pub recalls: Option<(usize, usize)>,
     /// The number of its list, if the session has several.
     pub list: usize,
+    /// The lengths of its variants, per mille of its text. Some are no shorter than the one before.
+    pub variants: Vec<u16>,
+    /// The ids of documents beside which it is sent.
+    pub requires: Vec<&'static str>,
 }
 
 /// The names of ranked lists. The first one is that of the list that has no name.
@@ -121,6 +125,8 @@ pub struct Before {
     /// The forms of results: the first message of each, and the bytes above which results are offloaded with
     /// those that they keep.
     pub forms: Vec<(usize, Option<(u64, u64)>)>,
+    /// The variants of documents that were not sent whole, by place. Some documents do not have them.
+    pub variants: Vec<(u32, usize)>,
 }
 
 impl Session {
@@ -208,6 +214,7 @@ impl Session {
             "rag": before.set,
             "rag_ranks": before.ranks,
             "rag_joined": before.joined,
+            "rag_forms": before.variants.iter().map(|(at, name)| (*at, format!("v{name}"))).collect::<Vec<_>>(),
             "cleared_before": before.cleared.map(message),
         });
         serde_json::from_value(anchor).unwrap()
@@ -301,7 +308,17 @@ impl Document {
     pub fn plain(id: &'static str, size: usize, score: i32) -> Self {
         let (origin, ttl, span, position, date, recalls) = (None, None, None, None, None, None);
         let text = "D".repeat(size);
-        Self { id, text, score, origin, ttl, span, position, date, recalls, list: 0 }
+        let (variants, requires) = (Vec::new(), Vec::new());
+        Self { id, text, score, origin, ttl, span, position, date, recalls, list: 0, variants, requires }
+    }
+
+    /// Returns the texts of the variants. The first one has the name `v0`.
+    pub fn variant_texts(&self) -> Vec<String> {
+        let cut = |share: &u16| {
+            let bytes = self.text.len() * usize::from(*share) / 1000;
+            self.text[..self.text.floor_char_boundary(bytes)].to_owned()
+        };
+        self.variants.iter().map(cut).collect()
     }
 
     fn item(&self) -> RagItem {
@@ -311,6 +328,9 @@ impl Document {
         let item = self.position.map_or(item.clone(), |position| item.with_position(position));
         let item = self.date.map_or(item.clone(), |date| item.with_date(date));
         let item = self.recalls.map_or(item.clone(), |(at, count)| item.with_messages(at..at + count));
+        let item = self.requires.iter().fold(item, |item, id| item.with_required(*id));
+        let variants = (0..).zip(self.variant_texts());
+        let item = variants.fold(item, |item, (at, text)| item.with_variant(format!("v{at}"), text));
         self.ttl.map_or(item.clone(), |ttl| item.with_ttl(ttl))
     }
 }
@@ -564,7 +584,7 @@ fn before() -> impl Strategy<Value = Before> {
     (0usize..15, set, any::<bool>(), prop::option::of(0usize..15), forms).prop_map(
         |(start, set, same_question, cleared, forms)| {
             let (ranks, joined) = (Vec::new(), Vec::new());
-            Before { start, set, ranks, joined, same_question, cleared, forms }
+            Before { start, set, ranks, joined, same_question, cleared, forms, variants: Vec::new() }
         },
     )
 }

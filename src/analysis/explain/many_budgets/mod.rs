@@ -218,7 +218,7 @@ impl Walker for ManyBudgets {
         let rules = &selector.config.rag;
         // These limits count documents and their sources one by one, which sums over slots cannot do. So do
         // comparisons with the texts of other items.
-        if rules.counts_documents() || selector.costs.documents_depend_on_texts(rules) {
+        if rules.counts_documents() || selector.costs.documents_are_decided_one_by_one(rules) {
             return Ok(false);
         }
         let (costs, included) = (self.documents(selector)?, &mut chosen.included);

@@ -3,7 +3,7 @@
 //! options that read texts are on in some of these sessions only.
 
 use super::{Document, LISTS, Quoting, Session, ttl};
-use context_window::config::{DocumentOrder, ListOptions, RagOptions};
+use context_window::config::{DocumentOrder, ListOptions, RagOptions, Variants};
 use proptest::prelude::*;
 
 /// The words of a source. Few and short, so that runs of words repeat and brute force stays possible.
@@ -98,13 +98,79 @@ struct Texts {
 
 const IDS: [&str; 8] = ["d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"];
 
-/// Returns these sessions, almost half of them with texts of words.
+/// Returns these sessions, almost half of them with texts of words, and some with variants of documents.
 pub fn with_texts(sessions: impl Strategy<Value = Session>) -> impl Strategy<Value = Session> {
     let texts = prop_oneof![11 => Just(None), 9 => texts().prop_map(Some)];
-    (sessions, texts).prop_map(|(session, texts)| match texts {
-        Some(texts) => texts.added_to(session),
-        None => session,
+    let dependents = prop::option::weighted(0.3, dependents());
+    let forms = prop::option::weighted(0.35, forms());
+    (sessions, texts, forms, dependents).prop_map(|(session, texts, forms, dependents)| {
+        let session = match texts {
+            Some(texts) => texts.added_to(session),
+            None => session,
+        };
+        let session = match forms {
+            Some(forms) => forms.added_to(session),
+            None => session,
+        };
+        match dependents {
+            Some(dependents) => with_dependents(session, &dependents),
+            None => session,
+        }
     })
+}
+
+/// For each document, the places of documents that it requires.
+fn dependents() -> impl Strategy<Value = Vec<Vec<usize>>> {
+    let required = prop_oneof![
+        4 => Just(Vec::new()),
+        4 => prop::collection::vec(0usize..8, 1),
+        1 => prop::collection::vec(0usize..8, 2),
+    ];
+    prop::collection::vec(required, 1..6)
+}
+
+/// Returns a session in which documents require others, never each other: only ids before their own in the
+/// alphabet, or ids that no document has.
+fn with_dependents(mut session: Session, required: &[Vec<usize>]) -> Session {
+    let ids: Vec<&'static str> = session.rag.iter().map(|document| document.id).collect();
+    for (document, places) in session.rag.iter_mut().zip(required.iter().cycle()) {
+        let of = places.iter().map(|place| ids.get(*place).copied().unwrap_or("nobody"));
+        document.requires = of.filter(|id| *id < document.id || *id == "nobody").collect();
+    }
+    session
+}
+
+/// Variants for the documents of a session.
+#[derive(Debug, Clone)]
+struct Forms {
+    /// The lengths for each document, per mille, again from the start after the last.
+    lengths: Vec<Vec<u16>>,
+    order: Variants,
+    /// The forms of the last prompt, by place.
+    before: Vec<(u32, usize)>,
+}
+
+fn forms() -> impl Strategy<Value = Forms> {
+    let length = prop::sample::select(&[0u16, 50, 100, 200, 300, 500, 700, 900, 1000][..]);
+    let lengths = prop::collection::vec(prop::collection::vec(length, 0..4), 1..6);
+    let order = prop::sample::select(
+        &[Variants::Depth, Variants::Depth, Variants::Breadth, Variants::Breadth, Variants::Off][..],
+    );
+    let before = prop_oneof![1 => Just(Vec::new()), 1 => prop::collection::vec((0u32..4, 0usize..3), 0..4)];
+    (lengths, order, before).prop_map(|(lengths, order, before)| Forms { lengths, order, before })
+}
+
+impl Forms {
+    fn added_to(self, mut session: Session) -> Session {
+        for (document, lengths) in session.rag.iter_mut().zip(self.lengths.iter().cycle()) {
+            document.variants.clone_from(lengths);
+        }
+        session.config.rag.variants = self.order;
+        if let Some(before) = &mut session.before {
+            before.variants = self.before;
+        }
+        session
+    }
 }
 
 fn texts() -> impl Strategy<Value = Texts> {
