@@ -8,7 +8,8 @@ use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict, types::PyTuple};
 /// for which it may be included again, or None for no limit.
 ///
 /// `position` is the number of a chunk in its source, `span` its place there as (start, end), `date` the date
-/// in seconds since 1970.
+/// in seconds since 1970. `variants` are shorter texts that may be sent instead, as (name, text), the longest
+/// first. `requires` are the ids of documents beside one of which this one is sent, such as its neighbour.
 #[pyclass(frozen, get_all, eq, from_py_object, module = "context_window")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Document {
@@ -28,13 +29,17 @@ pub(crate) struct Document {
     span: Option<(u64, u64)>,
     /// The date in seconds since 1970, or None.
     date: Option<i64>,
+    /// Shorter texts that may be sent instead, as (name, text), the longest first.
+    variants: Vec<(String, String)>,
+    /// The ids of documents beside one of which this one is sent.
+    requires: Vec<String>,
 }
 
 #[pymethods]
 impl Document {
     /// Creates a document.
     #[new]
-    #[pyo3(signature = (id, score, text, source=None, ttl=None, position=None, span=None, date=None))]
+    #[pyo3(signature = (id, score, text, source=None, ttl=None, position=None, span=None, date=None, variants=None, requires=None))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn new(
         id: String,
@@ -45,10 +50,23 @@ impl Document {
         position: Option<Number<u64>>,
         span: Option<(Number<u64>, Number<u64>)>,
         date: Option<i64>,
+        variants: Option<Vec<(String, String)>>,
+        requires: Option<Vec<String>>,
     ) -> Self {
         let position = position.map(|position| position.0);
         let span = span.map(|(start, end)| (start.0, end.0));
-        Self { id, score, text, source, ttl: ttl.map(|ttl| ttl.0), position, span, date }
+        Self {
+            id,
+            score,
+            text,
+            source,
+            ttl: ttl.map(|ttl| ttl.0),
+            position,
+            span,
+            date,
+            variants: variants.unwrap_or_default(),
+            requires: requires.unwrap_or_default(),
+        }
     }
 
     fn __repr__(&self) -> String {
@@ -57,8 +75,9 @@ impl Document {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let place = (self.position, self.span, self.date);
+        let texts = (&self.text, self.source.as_deref(), &self.variants, &self.requires);
         let arguments =
-            (&self.id, self.score, &self.text, self.source.as_deref(), self.ttl, place.0, place.1, place.2)
+            (&self.id, self.score, texts.0, texts.1, self.ttl, place.0, place.1, place.2, texts.2, texts.3)
                 .into_pyobject(py)?;
         Ok((py.get_type::<Self>().into_any(), arguments))
     }
@@ -88,7 +107,7 @@ pub(crate) fn item(place: &str, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
     let document = if let Ok(document) = given.cast::<Document>() {
         document.get().clone()
     } else if let Ok((id, score, text)) = given.extract::<(String, f64, String)>() {
-        Document { id, score, text, source: None, ttl: None, position: None, span: None, date: None }
+        Document::new(id, score, text, None, None, None, None, None, None, None)
     // Only type errors need the index added: other errors come from Python itself and stay as they are.
     } else if let Ok(dict) = given.cast::<PyDict>() {
         let placed = |error: PyErr| input(format!("{place}: {}", error.value(given.py())));
@@ -99,7 +118,7 @@ pub(crate) fn item(place: &str, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
         let detail = "expected a Document, a dict with id, score and text, or a tuple (id, score, text)";
         return Err(input(format!("{place}: {detail}; found {}", types(given))));
     };
-    let Document { id, score, text, source, ttl, position, span, date } = document;
+    let Document { id, score, text, source, ttl, position, span, date, variants, requires } = document;
     let mut item = RagItem::new(id, score, text);
     if let Some(source) = source {
         item = item.with_origin(source);
@@ -113,6 +132,12 @@ pub(crate) fn item(place: &str, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
     if let Some(date) = date {
         item = item.with_date(date);
     }
+    for (name, text) in variants {
+        item = item.with_variant(name, text);
+    }
+    for id in requires {
+        item = item.with_required(id);
+    }
     Ok(match ttl {
         Some(turns) => item.with_ttl(Ttl::turns(turns)),
         None => item,
@@ -124,6 +149,21 @@ fn types(given: &Bound<'_, PyAny>) -> String {
     let Ok(tuple) = given.cast::<PyTuple>() else { return type_name(given) };
     let elements: Vec<String> = tuple.iter().map(|element| type_name(&element)).collect();
     format!("a tuple ({})", elements.join(", "))
+}
+
+/// Converts shorter texts: pairs of name and text, or dicts as in a session file.
+fn variants(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
+    let variant = |one: PyResult<Bound<'_, PyAny>>| {
+        let one = one?;
+        match one.cast::<PyDict>() {
+            Ok(fields) => Ok((
+                fields.as_any().get_item("name")?.extract()?,
+                fields.as_any().get_item("text")?.extract()?,
+            )),
+            Err(_) => one.extract(),
+        }
+    };
+    if given.is_none() { Ok(Vec::new()) } else { given.try_iter()?.map(variant).collect() }
 }
 
 fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {
@@ -140,6 +180,9 @@ fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {
     let position =
         get("position")?.map(|at| at.extract().map_err(typed("position", "a number of 0 or more")));
     let span = get("span")?.map(|span| span.extract().map_err(typed("span", "a pair of numbers")));
+    let pairs = "a list of pairs (name, text), or of dicts with name and text";
+    let variants = get("variants")?.map(|given| variants(&given).map_err(typed("variants", pairs)));
+    let requires = get("requires")?.map(|ids| ids.extract().map_err(typed("requires", "a list of ids")));
     let date = get("date")?.map(|date| date.extract().map_err(typed("date", "seconds since 1970")));
     Ok(Document {
         id: needed("id")?.extract().map_err(typed("id", "a string"))?,
@@ -150,5 +193,7 @@ fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {
         position: position.transpose()?.flatten(),
         span: span.transpose()?.flatten(),
         date: date.transpose()?.flatten(),
+        variants: variants.transpose()?.unwrap_or_default(),
+        requires: requires.transpose()?.flatten().unwrap_or_default(),
     })
 }

@@ -48,6 +48,9 @@ pub(crate) struct IncludedItem {
     /// The ids of the first and the last message that a recalled text quotes, or None.
     #[serde(default)]
     quoted_messages: Option<(String, String)>,
+    /// The form in which a document of this question is sent, such as `summary`, or None if it is whole.
+    #[serde(default)]
+    form: Option<String>,
     /// The label with which a reply cites a document of this question, or None.
     #[serde(default)]
     label: Option<u32>,
@@ -132,6 +135,7 @@ impl IncludedItem {
             quoted_messages: item
                 .quoted_messages()
                 .map(|[first, last]| (first.to_string(), last.to_string())),
+            form: item.form().map(str::to_owned),
             label: item.label(),
             hash: item.hash(),
         }

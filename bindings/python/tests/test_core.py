@@ -566,3 +566,33 @@ def test_overlapping_chunks_are_one_text() -> None:
     assert [row.continues for row in rows] == [None, "guide#1"]
     assert text in json.dumps(plan.messages())
     assert pickle.loads(pickle.dumps(second)) == second
+
+
+def test_a_neighbour_is_sent_beside_its_chunk() -> None:
+    log = cw.Conversation([{"role": "user", "content": "How long do refunds take?"}])
+    chunk = cw.Document("terms#4", 0.9, "Refunds take 5 days.")
+    beside = cw.Document("terms#5", 0.0, "On Sundays, 6.", requires=["terms#4"])
+    manager = cw.Manager("gpt-4o")
+    both = manager.plan(log, documents=[chunk, beside])
+    assert [row.id for row in both.included if row.kind == "document"] == ["terms#4", "terms#5"]
+    written = {"id": "terms#5", "score": 1.0, "text": "On Sundays, 6.", "requires": ["terms#4"]}
+    alone = manager.plan(log, documents=[written])
+    assert str(alone.excluded[0].why) == "sent only beside terms#4, which is not in the prompt"
+    assert pickle.loads(pickle.dumps(beside)) == beside and beside.requires == ["terms#4"]
+    with pytest.raises(cw.InputError, match="documents require each other: a -> b -> a"):
+        manager.plan(log, documents=[{**written, "id": "a", "requires": ["b"]}, {**written, "id": "b", "requires": ["a"]}])
+
+
+def test_a_shorter_form_is_sent_if_the_whole_text_does_not_fit() -> None:
+    log = cw.Conversation([{"role": "user", "content": "How long do refunds take?"}])
+    text = "Refunds take 5 days. A clerk checks the invoice first. " * 9
+    document = cw.Document("refunds", 0.9, text, variants=[("summary", "Refunds take 5 days."), ("title", "Refunds")])
+    written = {"id": "refunds", "score": 0.9, "text": text, "variants": [{"name": "summary", "text": "5 days."}]}
+    for given, form in ((document, "summary"), (written, "summary"), (("refunds", 0.9, text), None)):
+        short = cw.Manager("gpt-4o").plan(log, documents=[given], prompt_budget=80)
+        whole = cw.Manager("gpt-4o").plan(log, documents=[given], prompt_budget=800)
+        assert [row.form for row in short.included if row.kind == "document"] == [form] * (form is not None)
+        assert [row.form for row in whole.included if row.kind == "document"] == [None]
+    assert pickle.loads(pickle.dumps(document)) == document and document.variants[1] == ("title", "Refunds")
+    with pytest.raises(cw.InputError, match="`variants` is not a list of pairs"):
+        cw.Manager("gpt-4o").plan(log, documents=[{**written, "variants": ["5 days."]}])

@@ -22,6 +22,16 @@ pub(crate) struct Passage {
     position: Option<u64>,
     date: Option<Date>,
     messages: Option<Messages>,
+    variants: Option<Vec<Variant>>,
+    requires: Option<Vec<Id>>,
+}
+
+/// A shorter text of a document.
+#[derive(Deserialize)]
+#[serde(expecting = "a variant: an object with name and text")]
+struct Variant {
+    name: String,
+    text: String,
 }
 
 impl From<Passage> for RagItem {
@@ -33,6 +43,9 @@ impl From<Passage> for RagItem {
         item.position = passage.position;
         item.date = passage.date.map(|date| date.0);
         item.messages = passage.messages.map(|messages| messages.0);
+        item.requires = passage.requires.into_iter().flatten().map(|id| id.into_text().into()).collect();
+        item.variants =
+            passage.variants.into_iter().flatten().map(|one| (one.name.into(), one.text.into())).collect();
         item
     }
 }

@@ -113,15 +113,21 @@ impl<'m> Redactor<'m> {
         Ok(find_filler(text, count(text)?, count, |_| true)?.0)
     }
 
-    /// Returns a text for a document with the same number of tokens, delimiters included. Different texts
-    /// never get the same result.
-    pub(super) fn document(&self, item: &RagItem) -> Result<String, Error> {
-        let with = |text: &str| RagItem { text: text.into(), ..item.clone() };
-        let text =
-            self.document_text(&item.text, |text| Ok(self.manager.count_document(&with(text))?.tokens))?;
-        // A label belongs to a document with this text (rule S16).
-        self.hashes.borrow_mut().insert(item.text_fingerprint(), with(&text).text_fingerprint());
-        Ok(text)
+    /// Returns a document with other texts of the same numbers of tokens, delimiters included. Different
+    /// texts never get the same result.
+    pub(super) fn document(&self, item: &RagItem) -> Result<RagItem, Error> {
+        let bare = RagItem { variants: Vec::new(), ..item.clone() };
+        let count = |text: &str| {
+            let item = RagItem { text: text.into(), ..bare.clone() };
+            Ok(self.manager.count_document(&item)?.tokens)
+        };
+        let mut redacted = RagItem { text: self.document_text(&item.text, count)?.into(), ..bare.clone() };
+        for (name, text) in &item.variants {
+            redacted = redacted.with_variant(name.clone(), self.document_text(text, count)?);
+        }
+        // A label belongs to a document with these texts (rule S16).
+        self.hashes.borrow_mut().insert(item.text_fingerprint(), redacted.text_fingerprint());
+        Ok(redacted)
     }
 
     /// Returns the last prompt without texts of messages. Labels belong to the replaced documents.

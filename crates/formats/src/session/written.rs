@@ -11,7 +11,7 @@ use serde_json::{
     Map, Value, json,
     value::{RawValue, to_raw_value},
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 /// The version of the data under the key `context_window`.
 const VERSION: u32 = 1;
@@ -62,6 +62,16 @@ struct Document {
     date: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     messages: Option<[u32; 2]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    variants: Vec<Variant>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requires: Vec<ItemId>,
+}
+
+#[derive(Serialize)]
+struct Variant {
+    name: String,
+    text: String,
 }
 
 /// The documents of a request: an array, or an object with an array for each list.
@@ -117,19 +127,24 @@ pub fn session_json(
         None => Ok(hint.to_owned()),
     };
     let document = |item: &RagItem| -> Result<Document, Error> {
+        let item = match &redactor {
+            Some(redactor) => Cow::Owned(redactor.document(item)?),
+            None => Cow::Borrowed(item),
+        };
+        let variant =
+            |(name, text): &(Arc<str>, Arc<str>)| Variant { name: name.to_string(), text: text.to_string() };
         Ok(Document {
             id: item.id.clone(),
             score: item.score,
-            text: match &redactor {
-                Some(redactor) => redactor.document(item)?,
-                None => item.text.to_string(),
-            },
+            text: item.text.to_string(),
             source: item.origin.as_deref().map(str::to_owned),
             ttl: item.ttl,
             span: item.span.as_ref().map(|span| [span.start, span.end]),
             position: item.position,
             date: item.date,
             messages: item.messages.as_ref().map(|messages| [messages.start, messages.end]),
+            variants: item.variants.iter().map(variant).collect(),
+            requires: item.requires.clone(),
         })
     };
     let documents = |items: &[RagItem]| items.iter().map(document).collect::<Result<Vec<_>, Error>>();

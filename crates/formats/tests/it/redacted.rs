@@ -226,6 +226,53 @@ fn rules_of_the_user_are_redacted_and_still_sent() {
 
 /// A label belongs to a document with its text, which a redacted file replaces.
 #[test]
+fn redacted_documents_keep_their_forms_and_requirements() {
+    let mut config = Config::default();
+    config.rag.labels = true;
+    config.rag.placement = context_window::config::Placement::WithQuestion;
+    config.rag.question_limit = 1000;
+    let manager =
+        ContextWindowManager::new(Model::named("gpt-4o").unwrap(), TokenCounter::chars_per_4(), config)
+            .unwrap();
+    let zebra = |times: usize| "The zebra eats grass. ".repeat(times);
+    let variants = json!([{"name": "summary", "text": zebra(4)}, {"name": "title", "text": zebra(1)}]);
+    let rag = json!([
+        {"id": "a", "score": 0.9, "text": zebra(30), "variants": variants},
+        {"id": "b", "score": 0.8, "text": format!("{} It is late.", zebra(2)), "requires": ["a"], "variants": null},
+    ]);
+    let session = Session::from_json(&json!({"query": "How?", "rag": rag}).to_string()).unwrap();
+    let forms = |plan: &ContextPlan| {
+        let documents = plan.included.iter().filter(|row| row.kind == ItemKind::Document);
+        documents
+            .map(|row| (row.id.to_string(), row.form().map(str::to_owned), row.token_estimate.tokens))
+            .collect::<Vec<_>>()
+    };
+    let limits = RequestLimits::prompt_budget(95);
+    let request = session.request().with_limits(limits);
+    let plan = manager.build_plan(&request).unwrap();
+    assert_eq!(forms(&plan)[0].1.as_deref(), Some("summary"), "{:?}", forms(&plan));
+    let json = session_json(&manager, &request, SessionTexts::Redacted).unwrap();
+    assert!(!json.contains("zebra"), "{json}");
+    let read = Session::from_json(&json).unwrap();
+    assert_eq!((read.rag[0].variants.len(), read.rag[1].requires.len()), (2, 1));
+    assert_eq!(forms(&manager.build_plan(&read.request().with_limits(limits)).unwrap()), forms(&plan));
+    // With its texts it is read back as it was.
+    let whole = session_json(&manager, &request, SessionTexts::Kept).unwrap();
+    assert_eq!(Session::from_json(&whole).unwrap().rag, session.rag);
+    // A form that was sent before is found again.
+    let mut log = session.log.clone();
+    log.push_reply(&plan, context_window::Message::assistant("So."), None);
+    log.push(context_window::Message::user("And?"));
+    let limits = RequestLimits::prompt_budget(400);
+    let request = context_window::PlanRequest::new(&log).with_rag(session.rag.to_vec()).with_limits(limits);
+    let plan = manager.build_plan(&request).unwrap();
+    assert_eq!(forms(&plan)[0].1.as_deref(), Some("summary"), "{:?}", forms(&plan));
+    let json = session_json(&manager, &request, SessionTexts::Redacted).unwrap();
+    let read = Session::from_json(&json).unwrap();
+    assert_eq!(forms(&manager.build_plan(&read.request().with_limits(limits)).unwrap()), forms(&plan));
+}
+
+#[test]
 fn redacted_documents_keep_their_labels() {
     let mut config = Config::default();
     config.rag.labels = true;
