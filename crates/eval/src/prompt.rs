@@ -17,7 +17,7 @@ pub(crate) struct SentPrompt {
     overflow: u64,
     /// The words that are sent for each message.
     messages: BTreeMap<ItemId, Words>,
-    /// The documents, which are sent whole or not at all.
+    /// The documents that are sent whole.
     documents: BTreeSet<ItemId>,
     /// The words that recalled documents have of each message, by its position.
     recalled: BTreeMap<u32, Vec<Words>>,
@@ -35,7 +35,12 @@ impl SentPrompt {
             budget: plan.prompt_budget,
             overflow: plan.overflow_tokens(),
             messages: messages.collect(),
-            documents: documents.into_iter().map(|row| row.id.clone()).collect(),
+            // A shorter form may lack the evidence, so it counts only by its words.
+            documents: documents
+                .iter()
+                .filter(|row| row.form().is_none())
+                .map(|row| row.id.clone())
+                .collect(),
             recalled: recalled_words(plan, given),
             words: SentWords::new(plan.messages().iter().flat_map(Message::texts)),
         }
@@ -116,7 +121,9 @@ fn recalled_words(plan: &ContextPlan, given: &RetrievedItems) -> BTreeMap<u32, V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use context_window::Role;
+    use context_window::{
+        Config, ContextWindowManager, Conversation, Model, PlanRequest, RequestLimits, Role, TokenCounter,
+    };
 
     #[test]
     fn question_does_not_hide_the_message_with_its_id() {
@@ -136,6 +143,27 @@ mod tests {
         let sent = |items| SentPrompt::from_selected(&Selected { items, tokens: 6 }, 10);
         assert!(sent(vec![&message, &question]).contains(&evidence));
         assert!(!sent(vec![&question]).contains(&evidence));
+    }
+
+    #[test]
+    fn shorter_form_is_evidence_only_by_its_words() {
+        let counter = TokenCounter::chars_per_4();
+        let manager = ContextWindowManager::new(Model::custom("test"), counter, Config::default()).unwrap();
+        let log = Conversation::from([Message::user("Where is the key?")]);
+        let text = "The key is in the shed behind the old house. ".repeat(9);
+        let item = |summary: &str| RagItem::new("d", 1.0, &*text).with_variant("summary", summary);
+        let contains = |summary: &str, evidence: &str| {
+            let limits = RequestLimits::prompt_budget(80);
+            let request = PlanRequest::new(&log).with_rag([item(summary)]).with_limits(limits);
+            let plan = manager.build_plan(&request).unwrap();
+            assert_eq!(plan.included[0].form(), Some("summary"));
+            let words = Words::new(evidence);
+            let evidence = Evidence { id: ItemId::from("d"), position: None, is_document: true, words };
+            SentPrompt::from_plan(&plan, &request.rag).contains(&evidence)
+        };
+        let sentence = "The key is in the shed behind the old house.";
+        assert!(contains(sentence, sentence));
+        assert!(!contains("A text about keys.", sentence));
     }
 
     #[test]
