@@ -11,6 +11,11 @@ Builds sets of sessions from `rag_{musique,mtragun,cookcode}.jsonl.gz` in FOLDER
   each repeats the last fifth of its neighbour's words, but no more words than it has itself.
 - `words_NAME`, `characters_NAME`, `fused_NAME`: passages ranked by BM25 over words, over runs of four characters, and
   both lists. For musique, `title`, `body` and `titled`: by the first line, by the rest, and both lists.
+- `forms_NAME` (`--sets forms`): the passages of the file, each with its first sentence as a shorter form; for musique
+  after the title. The policies are the values of `rag.variants`.
+- `few_cookcode`, `neighbours_cookcode`, `parents_cookcode` (`--sets neighbours`): the five best chunks of each question
+  alone, with the chunks before and after each as dependents, and with the whole file as a dependent. All evidence of a
+  question counts, also chunks that no set holds.
 
 Evidence is text: all gold passages, or all of their chunks, because a passage was judged as a whole. Half or more of
 each chunk is new, so none is evidence only because of its overlap. `plan-inspect eval` finds near-duplicates, too.
@@ -21,6 +26,8 @@ session (`--every K`), in tokens, of which each byte of the documents has the sa
 - `repeats`: documents of which 90 % of the runs of five words are in one earlier document or message.
 - `overlap`: all runs of words that are in earlier documents or messages.
 - `middle`: per cent of the documents with evidence whose centre is in the middle third of the documents.
+- `text`: per cent of the runs of words of the evidence that the documents of the prompt have.
+- `shorter`: documents that are sent in a shorter form.
 
 With `--peers`, LangChain and Haystack choose and order documents (`pip install langchain-classic langchain-community
 haystack-ai`), with the planner's room and prices. One that does not fit is skipped. LangChain's filter and MMR get
@@ -42,8 +49,8 @@ from pathlib import Path
 
 POOL = ThreadPoolExecutor(2)
 CHUNK, OVERLAP, NEAR, FEWEST, RUN = 100, 20, 0.9, 8, 5
-HEAD = f"{'policy':26} budget    all evidence documents repeats overlap middle"
-COLUMNS = ("documents", "repeats", "overlap", "middle", "places")
+HEAD = f"{'policy':26} budget    all evidence documents repeats overlap middle   text shorter"
+COLUMNS = ("documents", "repeats", "overlap", "middle", "text", "shorter", "places")
 DOCUMENT = re.compile(r"<document [^>]*>\n(.*?)\n</document>", re.DOTALL)
 OFF = {"near_duplicates": "0", "repeats": "0", "join_chunks": "false", "order": '"relevance"'}
 ON = {"near_duplicates": "90", "repeats": "90", "join_chunks": "true"}
@@ -156,6 +163,48 @@ def several(name: str, cases: list[dict]) -> dict[str, list[dict]]:
     return {f"{key}_{name}": rows for key, rows in sets.items()}
 
 
+def shortened(name: str, cases: list[dict]) -> list[dict]:
+    """Returns the sessions with the first sentence of each passage as a shorter form."""
+
+    def first(text: str) -> str:
+        title, _, body = text.partition("\n") if name == "musique" else ("", "", text.strip())
+        sentence = re.match(r".+?(?:[.!?](?=\s)|\n\s*\n|$)", body, re.DOTALL)
+        return f"{title}\n{sentence[0] if sentence else body}".lstrip("\n")
+
+    def both(row: dict) -> dict:
+        return {**row, "variants": [{"name": "summary", "text": first(row["text"])}]}
+
+    return [{**case, "documents": [both(row) for row in case["documents"]]} for case in cases]
+
+
+def beside(cases: list[dict]) -> dict[str, list[dict]]:
+    """Returns the sets with few chunks: alone, with their neighbours, and with their whole files."""
+    chunks = {row["id"]: row for case in cases for row in case["documents"]}
+    files: dict[str, dict[int, dict]] = {}
+    for row in chunks.values():
+        files.setdefault(row["source"], {})[row["position"]] = row
+    whole = {name: "\n".join(rows[at]["text"] for at in sorted(rows)) for name, rows in files.items()}
+    sets: dict[str, list[dict]] = {"few": [], "neighbours": [], "parents": []}
+    for case in cases:
+        few = case["documents"][:5]
+        known = {row["id"] for row in few}
+        near: dict[str, dict] = {}
+        for row in few:
+            for at in (row["position"] - 1, row["position"] + 1):
+                other = files[row["source"]].get(at)
+                if other and other["id"] not in known:
+                    near.setdefault(other["id"], {**other, "score": 0, "requires": []})["requires"].append(row["id"])
+        parents: dict[str, dict] = {}
+        for row in few:
+            name = row["source"]
+            parent = {"id": f"whole {name}", "text": whole[name], "score": 0, "requires": []}
+            parents.setdefault(name, parent)["requires"].append(row["id"])
+        sets["few"].append({**case, "documents": few})
+        sets["neighbours"].append({**case, "documents": [*few, *near.values()]})
+        sets["parents"].append({**case, "documents": [*few, *parents.values()]})
+    return {f"{name}_cookcode": rows for name, rows in sets.items()}
+
+
 class Tool:
     """The tool `plan-inspect`."""
 
@@ -171,8 +220,13 @@ class Tool:
             raise RuntimeError(f"code {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
-    def policies(self, folder: Path) -> dict[str, str]:
+    def policies(self, folder: Path, sets: list[str]) -> dict[str, str]:
         """Writes the policies that this tool has the options for, and returns the files."""
+        if sets == ["forms"]:
+            policies = {f"variants={order}": {"variants": f'"{order}"'} for order in ("off", "depth", "breadth")}
+            return self.written(folder, policies)
+        if sets == ["neighbours"]:
+            return self.written(folder, {"unchanged": {}})
         off = {key: value for key, value in OFF.items() if key in self.options}
         policies = {"today": off}
         print(f"missing options of [rag]: {', '.join(sorted({key for key, _ in ALONE} - self.options)) or 'none'}")
@@ -180,6 +234,11 @@ class Tool:
         policies |= {f"{key}={value}".replace('"', ""): {**off, key: value} for key, value in alone}
         if off:
             policies |= {"all-on": {**off, **{key: value for key, value in ON.items() if key in off}}, "unchanged": {}}
+        return self.written(folder, policies)
+
+    @staticmethod
+    def written(folder: Path, policies: dict[str, dict[str, str]]) -> dict[str, str]:
+        """Writes policies, and returns the files."""
         for name, options in policies.items():
             lines = ["[rag]", *(f"{key} = {value}" for key, value in options.items())]
             (folder / f"{name}.toml").write_text("\n".join(lines), encoding="utf-8")
@@ -200,6 +259,7 @@ class Tool:
             "room": plan["sections"]["rag"]["budget"],
             "used": plan["sections"]["rag"]["used"],
             "ids": [row["id"] for row in plan["included"]],
+            "shorter": sum("form" in row for row in plan["included"]),
             "prices": {row["id"]: row["token_estimate"] for row in plan["included"] + plan["excluded"]},
             "documents": [text for block in blocks for text in DOCUMENT.findall(block)],
             "messages": [text for text in texts if text not in blocks],
@@ -235,6 +295,9 @@ def layout(case: dict, plan: dict) -> Counter:
         at += tokens
         earlier.append(own)
         union |= own
+    gold = set().union(*golds)
+    sums["text"] = 100 * len(gold & union) / max(len(gold), 1)
+    sums["shorter"] = plan.get("shorter", 0)
     return sums
 
 
@@ -242,7 +305,7 @@ def print_row(policy: str, budget: int, whole: float, evidence: float, rows: lis
     """Prints a line of a table, with the means of the sample if there is one."""
     mean = {key: sum(row[key] for row in rows) / max(len(rows), 1) for key in COLUMNS}
     mean["middle"] *= 100 / (mean.pop("places") or 1)
-    shown = "{:9.0f} {:7.1f} {:7.1f} {:6.1f}".format(*mean.values())
+    shown = "{:9.0f} {:7.1f} {:7.1f} {:6.1f} {:6.1f} {:7.1f}".format(*mean.values())
     print(f"{policy:26} {budget:6} {whole:6.1f} {evidence:8.1f} {shown if rows else ''}".rstrip(), flush=True)
 
 
@@ -261,6 +324,18 @@ def evaluate(tool: Tool, path: Path, cases: list[dict], args: argparse.Namespace
         budget, policy = row["prompt_budget"], args.files.get(row["policy"], "")
         rows = POOL.map(lambda case: layout(case, tool.plan(case, budget, policy)), chosen if policy else [])
         print_row(row["policy"], budget, row["whole_percent"], row["evidence_percent"], list(rows))
+
+
+def examine(tool: Tool, path: Path, cases: list[dict], args: argparse.Namespace) -> None:
+    """Prints the figures of the plans themselves, for evidence that the documents of a session may lack."""
+    chosen = [case for case in cases if case["evidence"]][:: args.every]
+    print(f"\n{path.stem}: {len(chosen)} sessions with evidence\n{HEAD}")
+    for name, policy in args.files.items():
+        for budget in args.budgets:
+            plans = list(POOL.map(lambda case: tool.plan(case, budget, policy), chosen))
+            shares = [found(case, plan) for case, plan in zip(chosen, plans)]
+            rows = [layout(case, plan) for case, plan in zip(chosen, plans)]
+            print_row(name, budget, 100 * shares.count(1) / len(shares), 100 * sum(shares) / len(shares), rows)
 
 
 def langchain() -> dict[str, Callable]:
@@ -373,7 +448,7 @@ def main() -> None:
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     tool = Tool(args.tool)
-    args.files, args.orders = tool.policies(args.folder), {"context-window, first list": None}
+    args.files, args.orders = tool.policies(args.folder, args.sets), {"context-window, first list": None}
     args.orders["best first"] = lambda case, fit, _: fit(case["documents"])
     for load in (langchain, haystack) if args.peers else ():
         try:
@@ -385,6 +460,8 @@ def main() -> None:
         sets = {f"raw_{name}": passages} if "raw" in args.sets else {}
         sets |= {f"chunks_{name}": chunked(name, passages)} if "chunks" in args.sets else {}
         sets |= several(name, passages) if "lists" in args.sets else {}
+        sets |= {f"forms_{name}": shortened(name, passages)} if "forms" in args.sets else {}
+        sets |= beside(chunked(name, passages)) if name == "cookcode" and "neighbours" in args.sets else {}
         for key, cases in sets.items():
             path = args.folder / f"{key}.jsonl"
             with open(path, "w", encoding="utf-8") as file:
@@ -392,7 +469,8 @@ def main() -> None:
                     question = {"text": case["query"], "evidence": list(case["evidence"])}
                     session = {"id": case["id"], "messages": case["messages"], "questions": [question]}
                     file.write(json.dumps({**session, "rag": case.get("lists", case["documents"])}) + "\n")
-            (compare if args.peers else evaluate)(tool, path, cases, args)
+            figures = examine if args.sets == ["neighbours"] else evaluate
+            (compare if args.peers else figures)(tool, path, cases, args)
 
 
 if __name__ == "__main__":
