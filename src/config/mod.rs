@@ -6,7 +6,7 @@
 //!     ConversationOptions, DefaultModel, DocumentHeader, DocumentOrder, Leave, ListOptions,
 //!     LoadedConfig, Placement, RagFill, RagOptions, ReasoningPolicy, Repair, RequestForm, RetainOptions,
 //!     SectionOptions, Sections, SummaryOptions, ThinkTags, TokenOptions, ToolResults, TtlPolicy,
-//!     UsageBase, UsageOptions,
+//!     UsageBase, UsageOptions, Variants,
 //! };
 //!
 //! # fn main() -> Result<(), context_window::Error> {
@@ -22,7 +22,8 @@
 //! (conversation.reasoning, conversation.think_tags) = (ReasoningPolicy::Keep, ThinkTags::Keep);
 //! let rag: &mut RagOptions = &mut config.rag;
 //! (rag.fill, rag.header) = (RagFill::Prefix, DocumentHeader::Id);
-//! (rag.order, rag.near_duplicates) = (DocumentOrder::Edges, 95);
+//! (rag.order, rag.variants) = (DocumentOrder::Edges, Variants::Breadth);
+//! rag.near_duplicates = 95;
 //! let titles: &mut ListOptions = rag.lists.entry("titles".into()).or_default();
 //! titles.weight = 2;
 //! (rag.placement, rag.leave) = (Placement::BeforeQuestion, Leave::AtCut);
