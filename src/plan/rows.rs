@@ -85,7 +85,7 @@ impl PlannedItem {
 
     /// Returns the label with which a reply cites this document (rule S16). Returns `None` if the documents
     /// of this prompt have no labels, and for retained documents and all other rows:
-    /// [`ContextPlan::citations`] has the labels of all.
+    /// [`ContextPlan::citations`](crate::ContextPlan::citations) has the labels of all.
     #[must_use]
     pub fn label(&self) -> Option<u32> {
         self.document.as_ref()?.label
@@ -216,7 +216,8 @@ impl<'a> Decision<'a> {
         self.kind().is_document()
     }
 
-    /// Returns the id with its namespace, `rag:ID` or `item:ID`, as [`ContextPlan::find`] and explanations
+    /// Returns the id with its namespace, `rag:ID` or `item:ID`, as
+    /// [`ContextPlan::find`](crate::ContextPlan::find) and explanations
     /// accept it.
     #[must_use]
     pub fn qualified_id(self) -> String {
