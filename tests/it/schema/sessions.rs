@@ -78,7 +78,8 @@ fn full_sessions() -> [Value; 4] {
         "state": [{"id": "clock", "text": "Noon."}],
         "pinned": [{"id": "tone", "text": "Short.", "priority": "high", "ttl": {"limited": 3}, "ttl_asked": false}],
         "rag": [{"id": "r", "text": "Five days.", "score": 0.9, "source": "handbook", "ttl": "unlimited",
-            "span": [40, 2000], "position": 3, "date": "2026-11-27T10:00:00Z"}],
+            "span": [40, 2000], "position": 3, "date": "2026-11-27T10:00:00Z",
+            "variants": [{"name": "title", "text": "Days"}], "requires": ["q"]}],
         "passages": {
             "words": [{"id": "q", "text": "Six days.", "score": 1, "source": null, "ttl": "none_remaining", "date": 1795773600}],
             "meaning": [{"id": "q", "text": "Six days.", "score": 0.5, "date": "2026-11-27"}]
@@ -87,7 +88,7 @@ fn full_sessions() -> [Value; 4] {
         "previous": {
             "target": {"model": "gpt-4o", "provider": "openai", "wire_format": "openai_chat"},
             "limits": {"context_len": 9000}, "live": "m0", "window_start": "m0", "rag": ["r"], "cleared_before": "m1",
-            "labels": {"last": 7, "given": [[2, "r", "0123456789abcdef"]]},
+            "rag_forms": [[0, "title"]], "labels": {"last": 7, "given": [[2, "r", "0123456789abcdef"]]},
             "prompt": [["s", "abc", 7], ["m0", "abd", 9]]
         }
     });
