@@ -116,12 +116,18 @@ fn wrong_documents_are_named_with_their_place() {
 fn document() -> impl Strategy<Value = RagItem> {
     let messages = prop::option::of((0..4usize, 0..4usize));
     let place = (prop::option::of(0..50u64), prop::option::of(0..9u64), prop::option::of(-9..9i64), messages);
-    ("[a-e]", -3..3i32, "[xy]{1,2}", prop::option::of("[pq]"), place).prop_map(
-        |(id, score, text, origin, (start, position, date, messages))| {
+    let variants = prop::collection::vec("[xy]{0,2}", 0..3);
+    let others = (variants, prop::collection::vec("[a-e]", 0..2));
+    ("[a-e]", -3..3i32, "[xy]{1,2}", prop::option::of("[pq]"), place, others).prop_map(
+        |(id, score, text, origin, (start, position, date, messages), (variants, requires))| {
             let mut item = RagItem::new(ItemId::from(id), f64::from(score), text);
             item.origin = origin.map(Into::into);
             item.span = start.map(|start| start..start + 7);
             (item.position, item.date) = (position, date);
+            for (at, variant) in variants.into_iter().enumerate() {
+                item = item.with_variant(at.to_string(), variant);
+            }
+            item = requires.into_iter().fold(item, RagItem::with_required);
             match messages {
                 Some((start, end)) => item.with_messages(start..end),
                 None => item,

@@ -238,7 +238,7 @@ fn redacted_documents_keep_their_forms_and_requirements() {
     let variants = json!([{"name": "summary", "text": zebra(4)}, {"name": "title", "text": zebra(1)}]);
     let rag = json!([
         {"id": "a", "score": 0.9, "text": zebra(30), "variants": variants},
-        {"id": "b", "score": 0.8, "text": format!("{} It is late.", zebra(2)), "requires": ["a"], "variants": null},
+        {"id": "b", "score": 0.8, "text": zebra(2) + "It is late.", "requires": ["a"], "variants": null},
     ]);
     let session = Session::from_json(&json!({"query": "How?", "rag": rag}).to_string()).unwrap();
     let forms = |plan: &ContextPlan| {
