@@ -88,8 +88,12 @@ pub(crate) enum Repr {
     ItemNotFound { id: String, hint: String },
     #[error("score of RAG item `{}` is {score}; expected a finite number (rule S8)", short(.id.as_str()))]
     Score { id: ItemId, score: f64 },
-    #[error("documents require each other: {}; expected one that requires none of the others (rule S18)", circle(.ids))]
-    RequiredInCircle { ids: Vec<ItemId> },
+    #[error("RAG items require each other: {}; expected one that requires none of the others (rule S18)", cycle(.ids))]
+    RequirementCycle { ids: Vec<ItemId> },
+    #[error("RAG item `{}` has {count} variants; expected at most {most} (rule S17)", short(.id.as_str()))]
+    TooManyVariants { id: ItemId, count: usize, most: usize },
+    #[error("RAG item `{}` has two variants named `{}`; expected different names (rule S17)", short(.id.as_str()), short(.name))]
+    RepeatedVariant { id: ItemId, name: String },
     #[error(
         "call `{call}` of message `{}` has no result, and `conversation.repair` is \"reject\" (rule H2); push the result, or set repair to \"synthesize\" or \"drop\"",
         short(.message.as_str())
@@ -127,8 +131,8 @@ pub(crate) enum Repr {
     NotLoaded,
 }
 
-/// Names the first documents of a circle, with the first one again at its end.
-fn circle(ids: &[ItemId]) -> String {
+/// Names the first documents of a cycle, with the first one again at its end.
+fn cycle(ids: &[ItemId]) -> String {
     const MOST: usize = 8;
     let mut names: Vec<String> = ids.iter().take(MOST).map(|id| short(id.as_str()).into_owned()).collect();
     if ids.len() > MOST {
@@ -165,7 +169,9 @@ impl Error {
             Repr::NotLoaded => ErrorKind::NotLoaded,
             Repr::DuplicateId { .. }
             | Repr::Score { .. }
-            | Repr::RequiredInCircle { .. }
+            | Repr::RequirementCycle { .. }
+            | Repr::TooManyVariants { .. }
+            | Repr::RepeatedVariant { .. }
             | Repr::MissingResult { .. }
             | Repr::Input { .. } => ErrorKind::Input,
         }

@@ -101,7 +101,7 @@ impl PlannedItem {
     /// Returns the reason why the next fuller form of a document is not sent (rule S17). Returns `None` if
     /// the document is sent whole, and for all other rows.
     #[must_use]
-    pub fn reason_of_form(&self) -> Option<&ExcludedReason> {
+    pub fn form_reason(&self) -> Option<&ExcludedReason> {
         self.shorter_form().map(|form| &form.fuller)
     }
 

@@ -193,7 +193,7 @@ impl<'p, W: Walker> Solver<'p, W> {
         let weight = match id {
             // The shortest form is enough to include a document.
             CandidateId::Document(rank) => {
-                let shortest = self.candidates.index().document(rank).forms.len() - 1;
+                let shortest = self.candidates.index().document(rank).shortest();
                 selector.costs.weigh_form(rank, shortest, limit)?
             }
             id => selector.costs.weigh(id, limit)?,

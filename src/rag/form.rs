@@ -1,7 +1,7 @@
 //! The forms of a document.
 
 /// A form of a document: its whole text, or a shorter one (rule S17).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Form(usize);
 
 impl Form {

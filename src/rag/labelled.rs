@@ -1,6 +1,7 @@
 //! A document as it is sent.
 
 use super::{Form, RagItem};
+use crate::text::hash::text_hash;
 use std::{ops::Deref, sync::Arc};
 
 /// A document as it is sent: in one of its forms (rule S17), with its label, if it has one (rule S16).
@@ -12,6 +13,11 @@ pub(crate) struct LabelledItem<'a> {
 }
 
 impl<'a> LabelledItem<'a> {
+    /// Returns the hash of the text that is sent; `whole` is that of the whole text.
+    pub(crate) fn hash(&self, whole: u64) -> u64 {
+        if self.form.is_whole() { whole } else { text_hash(self.sent_text()) }
+    }
+
     /// Returns the text that is sent.
     pub(crate) fn sent_text(&self) -> &'a Arc<str> {
         self.item.text_in(self.form)

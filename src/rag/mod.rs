@@ -1,7 +1,7 @@
 //! Retrieved documents of one request, in one list or in several ranked lists.
 
 use crate::item::{ItemId, Ttl};
-use std::{collections::BTreeSet, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 mod form;
 mod labelled;
@@ -15,9 +15,6 @@ pub use retrieved::{ListRank, RetrievedItems};
 /// The value of rank 0 in a list of weight 1. Large enough that neighbouring ranks differ up to the largest
 /// number of documents.
 const FUSED_UNIT: u64 = 1 << 40;
-
-/// The variants of a document that may be sent. Each is counted if those before it do not fit.
-const MOST_VARIANTS: usize = 16;
 
 /// The constant of reciprocal rank fusion: the influence of the first ranks falls as it grows (Cormack,
 /// Clarke and Buettcher 2009).
@@ -149,8 +146,8 @@ impl RagItem {
     }
 
     /// Adds a shorter text that may be sent instead of the whole one, with a name such as `summary` or
-    /// `title` (rule S17). Add the longest first. Blank ones, further ones with the same name, and those
-    /// after the 16th are never sent. `rag.variants` decides which documents are shortened.
+    /// `title` (rule S17). Add the longest first. Blank ones are never sent. `rag.variants` decides
+    /// which documents are shortened. `build_plan` rejects more than 16 variants, and two with one name.
     ///
     /// ```
     /// use context_window::RagItem;
@@ -207,12 +204,7 @@ impl RagItem {
     /// Returns the forms that may be sent, the whole text first. Recalled messages have no others.
     pub(crate) fn forms(&self) -> impl Iterator<Item = Form> {
         let variants = if self.messages.is_some() { &[][..] } else { &self.variants };
-        let mut names = BTreeSet::new();
-        // A form that was sent is found by its name.
-        let is_sendable = move |(_, (name, text)): &(Form, &(Arc<str>, Arc<str>))| {
-            names.insert(Arc::clone(name)) && !text.trim().is_empty()
-        };
-        let sendable = Form::variants().zip(variants.iter().take(MOST_VARIANTS)).filter(is_sendable);
+        let sendable = Form::variants().zip(variants).filter(|(_, (_, text))| !text.trim().is_empty());
         std::iter::once(Form::WHOLE).chain(sendable.map(|(form, _)| form))
     }
 

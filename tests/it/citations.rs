@@ -1,9 +1,8 @@
 //! Labels of documents and citations in replies (rule S16).
 
-use crate::support::generate;
+use crate::support::documents::{self, plan};
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, ItemId, Message, Model, PlanRequest, RagItem,
-    RequestLimits,
+    ContextPlan, ContextWindowManager, Conversation, ItemId, Message, PlanRequest, RagItem, RequestLimits,
     analysis::CitationVerdict,
     config::{Placement, RagOptions},
     events::LogEvent,
@@ -22,20 +21,10 @@ impl Random {
 }
 
 fn manager(change: impl FnOnce(&mut RagOptions)) -> ContextWindowManager {
-    let mut config = Config::default();
-    config.rag.labels = true;
-    change(&mut config.rag);
-    ContextWindowManager::new(Model::custom("test"), generate::bytes(), config).unwrap()
-}
-
-fn plan(
-    manager: &ContextWindowManager,
-    log: &Conversation,
-    documents: Vec<RagItem>,
-    budget: u64,
-) -> ContextPlan {
-    let limits = RequestLimits::prompt_budget(budget);
-    manager.build_plan(&PlanRequest::new(log).with_rag(documents).with_limits(limits)).unwrap()
+    documents::manager(|rag| {
+        rag.labels = true;
+        change(rag);
+    })
 }
 
 fn prompt(plan: &ContextPlan) -> String {
@@ -97,14 +86,14 @@ fn stored_log_has_the_same_labels() {
     let (manager, mut log) = (manager(|_| {}), Conversation::from([Message::user("How?")]));
     let document = |id: &str| RagItem::new(id, 1.0, format!("The text of {id}."));
     for (turn, ids) in [["a", "b"], ["b", "c"]].into_iter().enumerate() {
-        let sent = plan(&manager, &log, ids.map(document).to_vec(), 10_000);
+        let sent = plan(&manager, &log, ids.map(document), 10_000);
         log.push_reply(&sent, Message::assistant("So."), None);
         log.push(Message::user(format!("And {turn}?")));
     }
     let lines: Vec<String> = log.events().map(|event| serde_json::to_string(&event).unwrap()).collect();
     let read = lines.iter().map(|line| serde_json::from_str::<LogEvent>(line).unwrap());
     let read = Conversation::from_events(read).unwrap();
-    let next = |log: &Conversation| plan(&manager, log, ["d", "c", "b"].map(document).to_vec(), 10_000);
+    let next = |log: &Conversation| plan(&manager, log, ["d", "c", "b"].map(document), 10_000);
     assert_eq!(labels(&next(&read)), [(2, "b".to_owned()), (3, "c".to_owned()), (4, "d".to_owned())]);
     assert_eq!(next(&read).fingerprint(), next(&log).fingerprint());
 }
@@ -280,11 +269,11 @@ fn thousand_replies_get_the_right_verdicts() {
         let documents =
             (0..3).map(|at| RagItem::new(format!("d{at}"), 1.0 - at as f64 / 10.0, texts[at].clone()));
         let mut log = Conversation::from([Message::user("How?")]);
-        let first = plan(&manager, &log, documents.clone().collect(), 10_000);
+        let first = plan(&manager, &log, documents.clone().collect::<Vec<_>>(), 10_000);
         log.push_reply(&first, Message::assistant("So."), None);
         log.push(Message::user("And now?"));
         // The third document is not in the second prompt.
-        let citations = plan(&manager, &log, documents.take(2).collect(), 10_000).citations();
+        let citations = plan(&manager, &log, documents.take(2).collect::<Vec<_>>(), 10_000).citations();
         let label = 1 + random.below(5) as u32;
         let text = texts.get(label as usize - 1).map_or("anything at all, really", String::as_str);
         let said: Vec<&str> = text.split_whitespace().collect();

@@ -1,35 +1,13 @@
 //! Documents that are sent only beside others (rule S18).
 
-use crate::support::generate;
+use crate::support::documents::{manager, plan, question};
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, ErrorKind, ExcludedReason, Message, Model,
-    PlanRequest, RagItem, RequestLimits,
-    config::{Placement, RagOptions},
-    plan::PolicyRule,
+    ContextPlan, Conversation, ErrorKind, ExcludedReason, Message, PlanRequest, RagItem, RequestLimits,
+    config::Placement, plan::PolicyRule,
 };
-
-fn manager(change: impl FnOnce(&mut RagOptions)) -> ContextWindowManager {
-    let mut config = Config::default();
-    change(&mut config.rag);
-    ContextWindowManager::new(Model::custom("test"), generate::bytes(), config).unwrap()
-}
-
-fn plan(
-    manager: &ContextWindowManager,
-    log: &Conversation,
-    documents: &[RagItem],
-    budget: u64,
-) -> ContextPlan {
-    let limits = RequestLimits::prompt_budget(budget);
-    manager.build_plan(&PlanRequest::new(log).with_rag(documents.to_vec()).with_limits(limits)).unwrap()
-}
 
 fn documents(plan: &ContextPlan) -> Vec<&str> {
     plan.included.iter().filter(|row| row.kind.is_document()).map(|row| row.id.as_str()).collect()
-}
-
-fn question() -> Conversation {
-    Conversation::from([Message::user("How?")])
 }
 
 fn item(id: &str, score: f64) -> RagItem {
@@ -102,7 +80,9 @@ fn retained_document_is_enough() {
     let next = [item("next", 0.5).with_required("a"), item("far", 0.4).with_required("z")];
     assert_eq!(documents(&plan(&manager, &log, &next, 2_000)), ["a", "next"]);
     // It is retained from then on, and counts to the limit of its question.
-    let limited = self::manager(|rag| (rag.placement, rag.question_limit) = (Placement::WithQuestion, 1));
+    let limited = crate::support::documents::manager(|rag| {
+        (rag.placement, rag.question_limit) = (Placement::WithQuestion, 1)
+    });
     assert_eq!(documents(&plan(&limited, &log, &next, 2_000)), ["a"]);
 }
 
@@ -112,7 +92,7 @@ fn document_that_was_also_retrieved_for_itself_depends_on_nothing() {
     // Both neighbours of two hits that follow each other are hits themselves.
     let hits = [item("c4", 0.9), item("c5", 0.8)];
     let near = [item("c5", 0.0).with_required("c4"), item("c4", 0.0).with_required("c5")];
-    let sent = plan(&manager, &log, &[&hits[..], &near[..]].concat(), 2_000);
+    let sent = plan(&manager, &log, [&hits[..], &near[..]].concat(), 2_000);
     assert_eq!(documents(&sent), ["c4", "c5"]);
     let lists = |first: &[RagItem], second: &[RagItem]| {
         let request =
@@ -160,7 +140,7 @@ fn explanation_of_a_shorter_form_has_its_tokens() {
     assert!(!explained.included);
     // "This item needs" the tokens of its shortest form, of which the first budget is the least.
     let tokens = explained.tokens.unwrap();
-    let row = |budget| plan(&manager, &log, &request.rag, budget).included[0].clone();
+    let row = |budget| plan(&manager, &log, &*request.rag, budget).included[0].clone();
     let entered = row(explained.enters_at.unwrap());
     assert_eq!((entered.form(), entered.token_estimate.tokens), (Some("title"), tokens));
     assert!(explainer.explain("next").unwrap().displaced_by.is_empty());
@@ -172,19 +152,19 @@ fn documents_that_require_each_other_are_an_error() {
     let error = |documents: Vec<RagItem>| {
         manager.build_plan(&PlanRequest::new(&log).with_rag(documents)).unwrap_err()
     };
-    let circle = error(vec![
+    let cycle = error(vec![
         item("a", 1.0).with_required("b"),
         item("b", 1.0).with_required("c"),
         item("c", 1.0).with_required("a"),
         item("d", 1.0).with_required("a"),
     ]);
-    assert_eq!(circle.kind(), ErrorKind::Input);
+    assert_eq!(cycle.kind(), ErrorKind::Input);
     assert_eq!(
-        circle.to_string(),
-        "documents require each other: a -> b -> c -> a; expected one that requires none of the others (rule S18)"
+        cycle.to_string(),
+        "RAG items require each other: a -> b -> c -> a; expected one that requires none of the others (rule S18)"
     );
     let own = error(vec![item("a", 1.0).with_required("a")]);
-    assert!(own.to_string().starts_with("documents require each other: a -> a;"), "{own}");
+    assert!(own.to_string().starts_with("RAG items require each other: a -> a;"), "{own}");
     // A long chain is none, and takes no deep stack.
     let chain = (0..20_000).map(|at| item(&at.to_string(), 0.5).with_required((at + 1).to_string()));
     let chain: Vec<RagItem> = chain.chain([item("20000", 0.4)]).collect();

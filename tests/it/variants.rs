@@ -1,9 +1,9 @@
 //! Shorter forms of documents (rule S17).
 
-use crate::support::generate;
+use crate::support::documents::{self, plan, question};
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, ExcludedReason, Message, Model, PlanRequest,
-    RagItem, RequestLimits, Section,
+    ContextPlan, ContextWindowManager, ErrorKind, ExcludedReason, Message, PlanRequest, RagItem,
+    RequestLimits, Section,
     config::{Placement, RagOptions, Variants},
     plan::{Anchor, LimitedBy, PolicyRule},
 };
@@ -14,30 +14,16 @@ const SENT_BEFORE: ExcludedReason =
     ExcludedReason::Budget { room: 0, limited_by: LimitedBy::StickyDocuments };
 
 fn manager(change: impl FnOnce(&mut RagOptions)) -> ContextWindowManager {
-    let mut config = Config::default();
-    (config.rag.near_duplicates, config.rag.repeats) = (0, 0);
-    change(&mut config.rag);
-    ContextWindowManager::new(Model::custom("test"), generate::bytes(), config).unwrap()
-}
-
-fn plan(
-    manager: &ContextWindowManager,
-    log: &Conversation,
-    documents: &[RagItem],
-    budget: u64,
-) -> ContextPlan {
-    let limits = RequestLimits::prompt_budget(budget);
-    manager.build_plan(&PlanRequest::new(log).with_rag(documents.to_vec()).with_limits(limits)).unwrap()
+    documents::manager(|rag| {
+        (rag.near_duplicates, rag.repeats) = (0, 0);
+        change(rag);
+    })
 }
 
 /// Returns the included documents with the names of their forms.
 fn forms(plan: &ContextPlan) -> Vec<(&str, Option<&str>)> {
     let documents = plan.included.iter().filter(|row| row.kind.is_document());
     documents.map(|row| (row.id.as_str(), row.form())).collect()
-}
-
-fn question() -> Conversation {
-    Conversation::from([Message::user("How?")])
 }
 
 /// Returns the smallest budget at which a plan is accepted.
@@ -57,7 +43,7 @@ fn two() -> Vec<RagItem> {
 #[test]
 fn depth_sends_the_best_documents_in_full() {
     let (manager, log) = (manager(|_| {}), question());
-    let at = |budget| plan(&manager, &log, &two(), budget);
+    let at = |budget| plan(&manager, &log, two(), budget);
     let both = least(|budget| forms(&at(budget)).len() == 2);
     assert_eq!(forms(&at(both)), [("a", Some("title")), ("b", None)]);
     let alone = least(|budget| forms(&at(budget)).contains(&("a", None)));
@@ -69,7 +55,7 @@ fn depth_sends_the_best_documents_in_full() {
     let row = shorter.included.iter().find(|row| row.id.as_str() == "a").unwrap();
     let room =
         at(alone).included.iter().find(|row| row.id.as_str() == "a").unwrap().token_estimate.tokens - 1;
-    assert_eq!(row.reason_of_form(), Some(&ExcludedReason::Budget { room, limited_by: LimitedBy::Size }));
+    assert_eq!(row.form_reason(), Some(&ExcludedReason::Budget { room, limited_by: LimitedBy::Size }));
     let wire: serde_json::Value = serde_json::from_str(&shorter.to_json()).unwrap();
     let expected = json!({"name": "title", "reason": "budget", "room": room, "held_by": "size"});
     let rows = wire["included"].as_array().unwrap();
@@ -114,15 +100,15 @@ fn retained_forms_stay_at_every_budget() {
             (rag.placement, rag.variants, rag.question_limit) = (Placement::WithQuestion, variants, 1000);
         });
         let mut log = question();
-        let small = least(|budget| forms(&plan(&manager, &log, &two(), budget)).len() == 2);
-        let first = plan(&manager, &log, &two(), small);
+        let small = least(|budget| forms(&plan(&manager, &log, two(), budget)).len() == 2);
+        let first = plan(&manager, &log, two(), small);
         assert_eq!(forms(&first), [("a", Some("title")), ("b", None)]);
         log.push_reply(&first, Message::assistant("So."), None);
         log.push(Message::user("And?"));
         for budget in (small + 50)..(small + 500) {
-            let plan = plan(&manager, &log, &two(), budget);
+            let plan = plan(&manager, &log, two(), budget);
             assert_eq!(forms(&plan), [("a", Some("title")), ("b", None)], "{budget}");
-            assert_eq!(plan.included[0].reason_of_form(), Some(&SENT_BEFORE));
+            assert_eq!(plan.included[0].form_reason(), Some(&SENT_BEFORE));
         }
         // With another shorter text it is another document.
         let other = [two()[0].clone().with_variant("snippet", "a")];
@@ -155,7 +141,7 @@ fn sticky_documents_keep_their_forms_while_the_question_is_the_same() {
     let next = manager.build_plan(&request(1).with_previous(anchor)).unwrap();
     let row = next.included.iter().find(|row| row.id.as_str() == "a").unwrap();
     assert_eq!(row.form(), Some("title"));
-    assert_eq!(row.reason_of_form(), Some(&SENT_BEFORE));
+    assert_eq!(row.form_reason(), Some(&SENT_BEFORE));
     // Without the last prompt, the whole text is sent.
     assert_eq!(forms(&manager.build_plan(&request(1)).unwrap())[0], ("a", None));
     // Another question chooses again.
@@ -171,7 +157,7 @@ fn limits_of_tokens_apply_to_each_form() {
     let sent = plan(&limited, &log, &two()[..1], 2_000);
     assert_eq!(forms(&sent), [("a", Some("title"))]);
     let rule = PolicyRule::MaxItemTokens { limit: 60 };
-    assert_eq!(sent.included[0].reason_of_form(), Some(&ExcludedReason::Policy(rule)));
+    assert_eq!(sent.included[0].form_reason(), Some(&ExcludedReason::Policy(rule)));
 
     let limited = manager(|rag| rag.max_source_tokens = Some(160));
     let of_one_source: Vec<RagItem> = two().into_iter().rev().map(|item| item.with_origin("o")).collect();
@@ -180,9 +166,9 @@ fn limits_of_tokens_apply_to_each_form() {
         let score = scores.iter().find(|(id, _)| item.id().as_str() == *id).unwrap().1;
         RagItem { score, ..item }
     };
-    let sent = plan(&limited, &log, &of_one_source.into_iter().map(ranked).collect::<Vec<_>>(), 2_000);
+    let sent = plan(&limited, &log, of_one_source.into_iter().map(ranked).collect::<Vec<_>>(), 2_000);
     assert_eq!(forms(&sent), [("b", None), ("a", Some("title"))]);
-    let reason = sent.included.iter().find_map(|row| row.reason_of_form()).unwrap();
+    let reason = sent.included.iter().find_map(|row| row.form_reason()).unwrap();
     assert!(
         matches!(reason, ExcludedReason::Policy(PolicyRule::MaxSourceTokens { limit: 160, .. })),
         "{reason}"
@@ -193,8 +179,8 @@ fn limits_of_tokens_apply_to_each_form() {
 fn switched_off_blank_and_recalled_forms_are_not_sent() {
     let log = question();
     let [depth, off] = [Variants::Depth, Variants::Off].map(|order| manager(|rag| rag.variants = order));
-    let small = least(|budget| forms(&plan(&depth, &log, &two(), budget)).len() == 2);
-    assert_eq!(forms(&plan(&off, &log, &two(), small)), [("b", None)]);
+    let small = least(|budget| forms(&plan(&depth, &log, two(), budget)).len() == 2);
+    assert_eq!(forms(&plan(&off, &log, two(), small)), [("b", None)]);
     let blank = [RagItem::new("a", 1.0, "a".repeat(900)).with_variant("blank", " \n")];
     let recalled = [blank[0].clone().with_variant("short", "a").with_messages(0..1)];
     for documents in [blank, recalled] {
@@ -238,4 +224,22 @@ fn later_offers_of_one_question_stay_within_its_limit() {
     let again = manager.build_plan(&request.with_previous(first.anchor())).unwrap();
     let used = again.section(Section::Rag).used;
     assert!(forms(&again).len() > 1 && used <= 300, "{used} {:?}", forms(&again));
+}
+
+#[test]
+fn too_many_variants_and_equal_names_are_errors() {
+    let (manager, log) = (manager(|_| {}), question());
+    let error = |names: &[&str]| {
+        let item =
+            names.iter().fold(RagItem::new("a", 1.0, "aa"), |item, name| item.with_variant(*name, "a"));
+        let request = PlanRequest::new(&log).with_rag([item]);
+        manager.build_plan(&request).map(|_| ()).map_err(|error| (error.kind(), error.to_string()))
+    };
+    let names: Vec<String> = (0..17).map(|at| at.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!(error(&names[..16]), Ok(()));
+    let too_many = "RAG item `a` has 17 variants; expected at most 16 (rule S17)".to_owned();
+    assert_eq!(error(&names), Err((ErrorKind::Input, too_many)));
+    let twice = "RAG item `a` has two variants named `s`; expected different names (rule S17)".to_owned();
+    assert_eq!(error(&["s", "t", "s"]), Err((ErrorKind::Input, twice)));
 }

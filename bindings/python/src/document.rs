@@ -39,7 +39,10 @@ pub(crate) struct Document {
 impl Document {
     /// Creates a document.
     #[new]
-    #[pyo3(signature = (id, score, text, source=None, ttl=None, position=None, span=None, date=None, variants=None, requires=None))]
+    #[pyo3(signature = (
+        id, score, text, source=None, ttl=None, position=None, span=None, date=None, variants=None,
+        requires=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn new(
         id: String,

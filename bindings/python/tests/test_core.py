@@ -579,7 +579,7 @@ def test_a_neighbour_is_sent_beside_its_chunk() -> None:
     alone = manager.plan(log, documents=[written])
     assert str(alone.excluded[0].why) == "sent only beside terms#4, which is not in the prompt"
     assert pickle.loads(pickle.dumps(beside)) == beside and beside.requires == ["terms#4"]
-    with pytest.raises(cw.InputError, match="documents require each other: a -> b -> a"):
+    with pytest.raises(cw.InputError, match="RAG items require each other: a -> b -> a"):
         manager.plan(
             log, documents=[{**written, "id": "a", "requires": ["b"]}, {**written, "id": "b", "requires": ["a"]}]
         )

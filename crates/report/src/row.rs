@@ -48,12 +48,13 @@ pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
     }
 }
 
-/// Describes the form of a document that is not sent whole. Returns an empty text for all other rows.
+/// Describes the form of a document that is not sent whole: `, as summary (longer: too large; 39 tokens
+/// left)`. Returns an empty text for all other rows.
 fn form(item: &PlannedItem) -> String {
-    let (Some(name), Some(reason)) = (item.form(), item.reason_of_form()) else { return String::new() };
+    let (Some(name), Some(reason)) = (item.form(), item.form_reason()) else { return String::new() };
     let why = match reason {
         ExcludedReason::Budget { limited_by: LimitedBy::StickyDocuments, .. } => "sent so before".to_owned(),
-        other => format!("more is {}", printable(&other.to_string())),
+        other => format!("longer: {}", printable(&other.to_string())),
     };
     format!(", as {} ({why})", printable(name))
 }

@@ -147,9 +147,8 @@ impl<'r> LaidOut<'r> {
 
     /// Returns an included document in the form in which it is sent.
     fn sent_document(&self, rank: Rank) -> LabelledItem<'r> {
-        let forms = &self.candidates.index().document(rank).forms;
-        let form = self.chosen.taken.shorter(rank).map_or(0, |shorter| shorter.form);
-        self.candidates.document_in(rank, forms[form].0)
+        let form = self.chosen.taken.form(rank, self.candidates.index().document(rank));
+        self.candidates.document_in(rank, form)
     }
 
     /// Returns the form of a document, with the reason why no fuller one is sent. Returns `None` if it is

@@ -132,7 +132,7 @@ fn documents(
         };
         sum += tokens;
         taken.take(rank, tokens, neighbours, rules, costs);
-        if form > 0 {
+        if form != costs.document(rank).fullest() {
             taken.shorten(rank, Shorter { form, fuller: None });
         }
     }

@@ -16,6 +16,7 @@ use crate::{
     planner::{eligibility::Eligibility, rendering::ToolResultRendering, repair},
     provider::weight::Weight,
     provider::{conform::TurnPosition, meter::Meter},
+    rag::Form,
 };
 use std::{borrow::Cow, cell::RefCell, collections::BTreeMap, sync::Arc};
 
@@ -29,9 +30,9 @@ pub(crate) struct Costs<'a> {
     /// The largest number of tokens that any count is compared with among many budgets; `None` for one
     /// budget. Candidates are counted up to this number, once for all budgets.
     many_budgets: Option<u64>,
+    /// The same for the forms of documents that are not the fullest ones.
+    known_forms: RefCell<BTreeMap<(Rank, Form), (Weight, u64)>>,
     comparisons: Comparisons,
-    /// The same as `known` for shorter forms of documents, by the number of the form.
-    known_forms: RefCell<BTreeMap<(Rank, usize), (Weight, u64)>>,
 }
 
 impl<'a> Costs<'a> {
@@ -47,8 +48,8 @@ impl<'a> Costs<'a> {
             rendering,
             known: RefCell::new(CandidateMap::for_candidates(candidates.index())),
             many_budgets: None,
-            comparisons: Comparisons::default(),
             known_forms: RefCell::default(),
+            comparisons: Comparisons::default(),
         }
     }
 
@@ -97,7 +98,7 @@ impl<'a> Costs<'a> {
     pub(crate) fn weigh(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
         #[cfg(test)]
         WEIGHED.with(|weighed| weighed.set(weighed.get() + 1));
-        if let Some(weight) = self.known.borrow().get(id).and_then(|known| answer(known, limit)) {
+        if let Some(weight) = self.known.borrow().get(id).and_then(|known| within(known, limit)) {
             return Ok(weight);
         }
         let weight = self.count(id, limit)?;
@@ -105,19 +106,24 @@ impl<'a> Costs<'a> {
         Ok(weight)
     }
 
-    /// Counts a document in one of its forms, up to `limit` tokens. Form 0 is the fullest.
-    pub(crate) fn weigh_form(&self, rank: Rank, form: usize, limit: u64) -> Result<Weight, Error> {
-        if form == 0 {
+    /// Counts a document in one of its forms, up to `limit` tokens.
+    pub(crate) fn weigh_form(&self, rank: Rank, form: Form, limit: u64) -> Result<Weight, Error> {
+        if form == self.document(rank).fullest() {
             return self.weigh(CandidateId::Document(rank), limit);
         }
         let known = self.known_forms.borrow().get(&(rank, form)).copied();
-        if let Some(weight) = known.and_then(|known| answer(known, limit)) {
+        if let Some(weight) = known.and_then(|known| within(known, limit)) {
             return Ok(weight);
         }
-        let (text, hash) = self.document(rank).forms[form];
-        let weight = self.meter.document(self.candidates.document_in(rank, text), hash, limit)?;
+        let weight = self.count_document(rank, form, limit)?;
         self.known_forms.borrow_mut().insert((rank, form), (weight, limit));
         Ok(weight)
+    }
+
+    /// Counts a document in one of its forms, up to `limit` tokens, without looking at known counts.
+    fn count_document(&self, rank: Rank, form: Form, limit: u64) -> Result<Weight, Error> {
+        let item = self.candidates.document_in(rank, form);
+        self.meter.document(item, item.hash(self.document(rank).hash), limit)
     }
 
     /// Counts a candidate in full, in tokens.
@@ -139,10 +145,7 @@ impl<'a> Costs<'a> {
                 meter.message(&candidates.notes().get(at).message, TurnPosition::Preamble, limit)
             }
             CandidateId::Summary(at) => meter.message(candidates.summary(at).2, TurnPosition::Past, limit),
-            CandidateId::Document(rank) => {
-                let (form, hash) = candidates.index().document(rank).forms[0];
-                meter.document(candidates.document_in(rank, form), hash, limit)
-            }
+            CandidateId::Document(rank) => self.count_document(rank, self.document(rank).fullest(), limit),
             CandidateId::UserMessage(_) => self.sum(id, &[], limit),
             CandidateId::Exchange(at) => {
                 let placeholders =
@@ -326,11 +329,10 @@ impl<'a> Costs<'a> {
     }
 }
 
-/// Returns the weight up to `limit` if a count answers it that was made up to another limit.
-fn answer((weight, counted_to): (Weight, u64), limit: u64) -> Option<Weight> {
+/// Returns a weight up to `limit`. Returns `None` if it was counted up to a limit that is too low for that.
+fn within((weight, counted_to): (Weight, u64), limit: u64) -> Option<Weight> {
     match weight {
         Weight::Exactly(n) => Some(if n <= limit { Weight::Exactly(n) } else { Weight::Over }),
-        // A count that stopped at a lower limit cannot answer, so it is repeated.
         Weight::Over => (counted_to >= limit).then_some(Weight::Over),
     }
 }

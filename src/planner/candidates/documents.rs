@@ -5,7 +5,7 @@
 //! - Rules: S9 (policies and duplicates that need no budget), S5 (the set), T1.
 
 use super::{
-    Required,
+    Rank, checks,
     ranking::{self, ListRanks, RankedItem},
 };
 use crate::{
@@ -36,9 +36,10 @@ pub(crate) struct Document {
     /// The number of its origin; `None` for a document without one.
     pub(crate) origin: Option<u32>,
     pub(crate) out: Option<ExcludedReason>,
-    /// The forms in which it may be sent, the fullest first, each with the hash of its text (rule S17). At
-    /// least one.
-    pub(crate) forms: SmallVec<[(Form, u64); 1]>,
+    /// The hash of its whole text.
+    pub(crate) hash: u64,
+    /// The forms in which it may be sent, the fullest first (rule S17). At least one.
+    pub(crate) forms: Forms,
     /// True if it quotes messages of the conversation (rule S15).
     pub(crate) is_recalled: bool,
     /// Its ranks in the lists that contain it, by number of the list. Empty if there is one list.
@@ -53,20 +54,41 @@ pub(crate) struct Document {
     pub(crate) required: Option<Required>,
 }
 
+/// The forms of a document. Most have one.
+type Forms = SmallVec<[Form; 1]>;
+
 impl Document {
     /// Returns the fullest form in which the document may be sent.
     pub(crate) fn fullest(&self) -> Form {
-        self.forms[0].0
+        self.forms[0]
     }
 
     /// Returns the shortest form in which the document may be sent.
     pub(crate) fn shortest(&self) -> Form {
-        self.forms[self.forms.len() - 1].0
+        self.forms[self.forms.len() - 1]
     }
 
     /// Returns the number of the list that ranks the document best; the first of several.
     pub(crate) fn best_list(&self) -> Option<u32> {
         self.ranks.iter().min_by_key(|(list, rank)| (*rank, *list)).map(|(list, _)| *list)
+    }
+}
+
+/// The documents beside which a document is sent: one of them is enough.
+#[derive(Debug, Clone)]
+pub(crate) struct Required {
+    /// The first required id, which the reason names.
+    pub(super) first: ItemId,
+    /// Those of the request.
+    pub(crate) ranks: Vec<Rank>,
+    /// The messages before which some were sent with earlier questions.
+    pub(crate) retained_at: Vec<u32>,
+}
+
+impl Required {
+    /// Returns the reason to exclude a document while none that it requires is in the prompt.
+    pub(crate) fn reason(&self) -> ExcludedReason {
+        ExcludedReason::Policy(PolicyRule::Requires { of: self.first.clone() })
     }
 }
 
@@ -96,7 +118,7 @@ pub(super) fn in_order(
 ) -> Result<(Vec<Document>, Option<u32>), Error> {
     let LastDocuments { set, with_question } = last;
     let was_sent = |id: &ItemId| with_question.is_none_or(|sent| sent.ids().contains(id));
-    ranking::check_scores(items)?;
+    checks::check(items)?;
     let lengths = || items.iter().map(|item| item.text.len() as u64);
     let longest = lengths().max().unwrap_or_default();
     // Lets the counter reserve its cache for all documents at once.
@@ -127,8 +149,8 @@ pub(super) fn in_order(
         let known = give.as_ref().and_then(|labels| labels.known(item));
         let label = known.or_else(|| give.as_ref()?.next());
         let before = places.get(&item.id);
-        let mut forms = forms(item, hash, before, rules);
-        let out = match policy(item, label, &mut forms, rules, eligibility, meter)? {
+        let mut forms = forms(item, before, rules);
+        let out = match policy((item, label), hash, &mut forms, rules, eligibility, meter)? {
             Some(reason) => Some(reason),
             // The prompt up to the question stays as it was sent.
             None if is_recalled && !was_sent(&item.id) => {
@@ -145,6 +167,7 @@ pub(super) fn in_order(
             at,
             origin,
             out,
+            hash,
             forms,
             is_recalled,
             ranks,
@@ -163,31 +186,22 @@ pub(super) fn in_order(
     Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
 }
 
-/// Returns the forms in which a document may be sent, with the hashes of their texts; `hash` is that of the
-/// whole text. A document of the last prompt keeps the form that it has there, `before`.
-fn forms(
-    item: &RagItem,
-    hash: u64,
-    before: Option<&SentDocument<'_>>,
-    rules: &RagOptions,
-) -> SmallVec<[(Form, u64); 1]> {
-    let hashed = |form: Form| {
-        let hash = if form.is_whole() { hash } else { text_hash(item.text_in(form)) };
-        (form, hash)
-    };
+/// Returns the forms in which a document may be sent. A document of the last prompt keeps the form that it
+/// has there, `before`.
+fn forms(item: &RagItem, before: Option<&SentDocument<'_>>, rules: &RagOptions) -> Forms {
     match before {
-        Some(before) => smallvec![hashed(item.form_named(before.form))],
-        None if item.variants.is_empty() || rules.variants == Variants::Off => smallvec![hashed(Form::WHOLE)],
-        None => item.forms().map(hashed).collect(),
+        Some(before) => smallvec![item.form_named(before.form)],
+        None if item.variants.is_empty() || rules.variants == Variants::Off => smallvec![Form::WHOLE],
+        None => item.forms().collect(),
     }
 }
 
 /// Returns the reason to exclude a document by its TTL, score or size. Returns `None` if it may be included.
-/// Removes the forms that are too large, or all but the last if each is.
+/// Removes the forms that are too large, or all but the last if each is. `hash` is that of the whole text.
 fn policy(
-    item: &RagItem,
-    label: Option<u32>,
-    forms: &mut SmallVec<[(Form, u64); 1]>,
+    (item, label): (&RagItem, Option<u32>),
+    hash: u64,
+    forms: &mut Forms,
     rules: &RagOptions,
     eligibility: &EligibilityRules<'_>,
     meter: &Meter,
@@ -202,10 +216,11 @@ fn policy(
     }
     // The cheap checks come first: only this one counts tokens.
     let Some(limit) = rules.max_item_tokens else { return Ok(None) };
-    let mut within = SmallVec::new();
-    for (form, hash) in &*forms {
-        if meter.document(LabelledItem { item, form: *form, label }, *hash, limit)? != Weight::Over {
-            within.push((*form, *hash));
+    let mut within = Forms::new();
+    for form in &*forms {
+        let item = LabelledItem { item, form: *form, label };
+        if meter.document(item, item.hash(hash), limit)? != Weight::Over {
+            within.push(*form);
         }
     }
     if within.is_empty() {

@@ -36,9 +36,10 @@ use std::{
 };
 
 mod id;
+mod checks;
 mod ranking;
-mod dependents;
 mod documents;
+mod dependents;
 mod summaries;
 mod required;
 mod pins;
@@ -59,8 +60,7 @@ pub(crate) use comparisons::{Comparisons, Neighbours};
 pub(crate) use costs::Costs;
 #[cfg(test)]
 pub(crate) use costs::WEIGHED;
-pub(crate) use dependents::Required;
-pub(crate) use documents::Document;
+pub(crate) use documents::{Document, Required};
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
 pub(crate) use map::CandidateMap;
@@ -223,7 +223,6 @@ impl<'a> Candidates<'a> {
         let set = if documents_come_last { StickyDocuments::default() } else { sticky.rag };
         let last = documents::LastDocuments { set, with_question };
         let competing = retained.competing_documents();
-        dependents::check_circles(&request.rag)?;
         let (mut documents, sticky_document_count) =
             documents::in_order(&request.rag, competing, last, &config.rag, &rules, meter, labels_to_give)?;
         dependents::add_required(&request.rag, &mut documents, |id| retained.places_of(id));

@@ -6,7 +6,6 @@
 
 use crate::{
     config::{ListOptions, RagOptions},
-    error::{Error, Repr},
     item::ItemId,
     plan::anchor::SentDocument,
     rag::{RagItem, RankedList, RetrievedItems, fused_value},
@@ -38,18 +37,6 @@ impl RankedItem {
     pub(super) fn stays(&self) -> bool {
         self.set < usize::MAX
     }
-}
-
-/// Checks that all scores are numbers.
-pub(super) fn check_scores(items: &RetrievedItems) -> Result<(), Error> {
-    let score = |id: &ItemId, score: f64| Err(Error::new(Repr::Score { id: id.clone(), score }));
-    if let Some(item) = items.iter().find(|item| !item.score.is_finite()) {
-        return score(&item.id, item.score);
-    }
-    let hits = items.fused_lists().iter().flat_map(|list| &list.hits);
-    hits.into_iter()
-        .find(|(_, score)| !score.is_finite())
-        .map_or(Ok(()), |(at, found)| score(&items[*at].id, *found))
 }
 
 /// Returns the documents at the indices `new` in the order of selection: those of the last prompt, whose

@@ -3,7 +3,7 @@
 //! - Input: documents one by one, with their tokens.
 //! - Output: for the next document: the policy that excludes it, its tokens beside its neighbours, and the
 //!   included text that contains it.
-//! - Rules: S9 (limits, near-duplicates), S14 (overlapping chunks).
+//! - Rules: S9 (limits, near-duplicates), S14 (overlapping chunks), S17 (forms).
 
 use super::{Costs, Document, Neighbours, Rank};
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     error::Error,
     plan::reason::{ExcludedReason, PolicyRule},
     provider::weight::Weight,
+    rag::Form,
 };
 use std::collections::BTreeMap;
 
@@ -34,8 +35,7 @@ pub(crate) struct TakenDocuments {
 /// The form of a document that has a fuller one.
 #[derive(Debug, Clone)]
 pub(crate) struct Shorter {
-    /// Its number among the document's forms.
-    pub(crate) form: usize,
+    pub(crate) form: Form,
     /// The reason why the next fuller form is not sent; `None` before it was tried.
     pub(crate) fuller: Option<ExcludedReason>,
 }
@@ -90,19 +90,14 @@ impl TakenDocuments {
         self.shorter.get(&rank)
     }
 
+    /// Returns the form of a taken document.
+    pub(crate) fn form(&self, rank: Rank, document: &Document) -> Form {
+        self.shorter.get(&rank).map_or(document.fullest(), |shorter| shorter.form)
+    }
+
     /// Returns the documents that have a fuller form, by rank.
     pub(crate) fn all_shorter(&self) -> impl Iterator<Item = Rank> {
         self.shorter.keys().copied()
-    }
-
-    /// Returns the tokens paid for a document. Returns 0 if it is not taken.
-    pub(crate) fn paid_for(&self, rank: Rank) -> u64 {
-        self.paid.get(&rank).copied().unwrap_or_default()
-    }
-
-    /// Checks if a document is sent as a part of its source, or would be: only whole texts are.
-    fn is_whole(&self, rank: Rank, costs: &Costs<'_>) -> bool {
-        !self.shorter.contains_key(&rank) && costs.document(rank).fullest().is_whole()
     }
 
     /// Removes documents that leave again, and returns their tokens. All chunks of a joined text leave
@@ -183,7 +178,7 @@ impl TakenDocuments {
     /// Returns the limit of tokens that excludes a form of a document beside these neighbours.
     pub(crate) fn limit_of_tokens(
         &self,
-        (rank, form): (Rank, usize),
+        (rank, form): (Rank, Form),
         neighbours: Neighbours,
         rules: &RagOptions,
         costs: &Costs<'_>,
@@ -211,8 +206,8 @@ impl TakenDocuments {
         rank: Rank,
         rules: &RagOptions,
         costs: &Costs<'_>,
-    ) -> Result<Option<(usize, Neighbours)>, Error> {
-        for form in 0..costs.document(rank).forms.len() {
+    ) -> Result<Option<(Form, Neighbours)>, Error> {
+        for form in costs.document(rank).forms.iter().copied() {
             let neighbours = self.neighbours((rank, form), rules, costs);
             if self.limit_of_tokens((rank, form), neighbours, rules, costs)?.is_none() {
                 return Ok(Some((form, neighbours)));
@@ -225,12 +220,12 @@ impl TakenDocuments {
     /// overlap, then the first by rank. A chunk has one neighbour on each side.
     pub(crate) fn neighbours(
         &self,
-        (rank, form): (Rank, usize),
+        (rank, form): (Rank, Form),
         rules: &RagOptions,
         costs: &Costs<'_>,
     ) -> Neighbours {
-        let is_whole = form == 0 && costs.document(rank).fullest().is_whole();
-        if !rules.join_chunks || !is_whole || self.paid.is_empty() {
+        // A shorter form is no part of its source.
+        if !rules.join_chunks || !form.is_whole() || self.paid.is_empty() {
             return Neighbours::default();
         }
         if costs.is_sticky(rank) {
@@ -239,9 +234,10 @@ impl TakenDocuments {
         // Both sides are looked up at once, because a chunk may close the gap between two others.
         let [before, after] = costs.neighbours(rank, &self.paid);
         // A text that was sent is never joined to again (S5, S10).
+        let is_whole = |other: Rank| self.form(other, costs.document(other)).is_whole();
         let new = |(other, _): &(Rank, u32)| !costs.is_sticky(*other);
         let best = |near: Vec<(Rank, u32)>, is_free: &dyn Fn(Rank) -> bool| {
-            let is_free = |near: &(Rank, u32)| new(near) && self.is_whole(near.0, costs) && is_free(near.0);
+            let is_free = |near: &(Rank, u32)| new(near) && is_whole(near.0) && is_free(near.0);
             let free = near.into_iter().filter(is_free);
             free.min_by_key(|(other, overlap)| (std::cmp::Reverse(*overlap), *other))
         };
@@ -256,7 +252,8 @@ impl TakenDocuments {
 
     /// Returns the taken chunks that a document of the last prompt was joined with.
     fn sent_neighbours(&self, rank: Rank, costs: &Costs<'_>) -> Neighbours {
-        let is_taken = |other: Rank| self.paid.contains_key(&other) && self.is_whole(other, costs);
+        let is_whole = |other: Rank| self.form(other, costs.document(other)).is_whole();
+        let is_taken = |other: Rank| self.paid.contains_key(&other) && is_whole(other);
         let taken = |(other, overlap): (Rank, u32)| is_taken(other).then_some((other, overlap));
         Neighbours {
             before: costs.was_joined_to(rank).and_then(taken),
@@ -284,7 +281,7 @@ impl Costs<'_> {
     /// neighbour contains, and without delimiters of its own.
     pub(crate) fn weigh_beside(
         &self,
-        (rank, form): (Rank, usize),
+        (rank, form): (Rank, Form),
         neighbours: Neighbours,
         limit: u64,
     ) -> Result<Weight, Error> {

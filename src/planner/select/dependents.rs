@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl<W: Walker> Selector<'_, W> {
     /// Offers a room to the dependents, by rank: each beside a document that is in the prompt, or that
-    /// another item stands for. One that is included may be required by the next.
+    /// another item represents. One that is included may be required by the next.
     pub(super) fn offer_to_dependents(
         &self,
         room: Room,
@@ -44,8 +44,8 @@ impl<W: Walker> Selector<'_, W> {
         for (rank, required) in waiting {
             required.ranks.iter().for_each(|other| beside.entry(*other).or_default().push(rank));
             let is_there = |other: &Rank| {
-                offer.taken().paid().contains_key(other)
-                    || chosen.reasons.of_document(*other).is_some_and(is_in_another_text)
+                offer.taken.paid().contains_key(other)
+                    || chosen.reasons.of_document(*other).is_some_and(is_represented)
             };
             let is_sent = |place: &u32| self.costs.is_sent_before(*place, |id| chosen.has(id));
             if required.ranks.iter().any(is_there) || required.retained_at.iter().any(is_sent) {
@@ -54,8 +54,8 @@ impl<W: Walker> Selector<'_, W> {
         }
         let mut decided: BTreeMap<Rank, Option<ExcludedReason>> = BTreeMap::new();
         while let Some(rank) = met.pop_first() {
-            let reason = self.decide_alone(rank, room, &mut offer, chosen)?;
-            if reason.as_ref().is_none_or(is_in_another_text) {
+            let reason = self.decide(&[rank], false, room, &mut offer, chosen)?;
+            if reason.as_ref().is_none_or(is_represented) {
                 let next = beside.get(&rank).into_iter().flatten();
                 met.extend(next.filter(|next| **next != rank && !decided.contains_key(next)));
             }
@@ -73,8 +73,8 @@ impl<W: Walker> Selector<'_, W> {
     }
 }
 
-/// Checks if another item of the prompt stands for an excluded document.
-fn is_in_another_text(reason: &ExcludedReason) -> bool {
+/// Checks if another item of the prompt represents an excluded document.
+fn is_represented(reason: &ExcludedReason) -> bool {
     use ExcludedReason::{InWindow, NearDuplicate, Repeats};
     matches!(reason, InWindow { .. } | NearDuplicate { .. } | Repeats { .. })
 }

@@ -18,6 +18,7 @@ use crate::{
         candidates::{CandidateIndex, Neighbours, Rank, Shorter, Slot, TakenDocuments},
     },
     provider::weight::Weight,
+    rag::Form,
 };
 use std::{collections::BTreeMap, ops::Range};
 
@@ -158,7 +159,7 @@ impl<W: Walker> Selector<'_, W> {
 
     /// Takes documents that are sent together if all of them fit. Otherwise returns the reason to exclude
     /// them.
-    fn decide(
+    pub(super) fn decide(
         &self,
         together: &[Rank],
         is_stopped: bool,
@@ -208,22 +209,23 @@ impl<W: Walker> Selector<'_, W> {
             return Ok(Err(ExcludedReason::Policy(rule)));
         }
         let (left, room) = self.room_for_recalled(rank, (left, room), taken, chosen.most_recalled);
-        let shortest = self.costs.document(rank).forms.len() - 1;
+        let document = self.costs.document(rank);
+        let (forms, shortest) = (&document.forms, document.forms.len() - 1);
         // A dependent has no later offer, so it is sent in the fullest form that fits.
-        let grows = rules.variants == Variants::Breadth && self.costs.document(rank).required.is_none();
-        let mut form = if grows { shortest } else { 0 };
+        let grows = rules.variants == Variants::Breadth && document.required.is_none();
+        let mut at = if grows { shortest } else { 0 };
         let mut fuller = None;
         let (tokens, neighbours) = loop {
-            match self.price((rank, form), is_stopped, (left, room), taken)? {
+            match self.price((rank, forms[at]), is_stopped, (left, room), taken)? {
                 Ok(price) => break price,
-                Err(reason) if form < shortest && depends_on_form(&reason) => fuller = Some(reason),
+                Err(reason) if at < shortest && depends_on_form(&reason) => fuller = Some(reason),
                 Err(reason) => return Ok(Err(reason)),
             }
-            form += 1;
+            at += 1;
         };
         let contained =
             taken.near_duplicate(rank, rules, &self.costs).or_else(|| self.repeated(rank, chosen));
-        let shorter = (form > 0).then_some(Shorter { form, fuller });
+        let shorter = (at > 0).then_some(Shorter { form: forms[at], fuller });
         Ok(contained.map_or(Ok(Fitting { tokens, neighbours, shorter }), Err))
     }
 
@@ -231,21 +233,21 @@ impl<W: Walker> Selector<'_, W> {
     /// that it does not.
     fn price(
         &self,
-        one: (Rank, usize),
+        form: (Rank, Form),
         is_stopped: bool,
         (left, room): (u64, Room),
         taken: &TakenDocuments,
     ) -> Result<Result<(u64, Neighbours), ExcludedReason>, Error> {
         let rules = &self.config.rag;
         let out_of_room = |room, limited_by| Ok(Err(ExcludedReason::Budget { room, limited_by }));
-        let neighbours = taken.neighbours(one, rules, &self.costs);
-        if let Some(rule) = taken.limit_of_tokens(one, neighbours, rules, &self.costs)? {
+        let neighbours = taken.neighbours(form, rules, &self.costs);
+        if let Some(rule) = taken.limit_of_tokens(form, neighbours, rules, &self.costs)? {
             return Ok(Err(ExcludedReason::Policy(rule)));
         }
         if is_stopped {
             return out_of_room(left, LimitedBy::Prefix);
         }
-        let count = |limit| self.costs.weigh_beside(one, neighbours, limit);
+        let count = |limit| self.costs.weigh_beside(form, neighbours, limit);
         match self.compare(left, room, count)? {
             Weight::Exactly(tokens) => Ok(Ok((tokens, neighbours))),
             Weight::Over => out_of_room(left, room.limited_by(LimitedBy::Size)),
@@ -277,32 +279,23 @@ impl<W: Walker> Selector<'_, W> {
         room.at_most(left_of(share, Section::Rag, chosen), BudgetVariable::FullDocumentShare)
     }
 
-    /// Takes a document if it fits into the rest of an offer. Otherwise returns the reason to exclude it.
-    pub(super) fn decide_alone(
-        &self,
-        rank: Rank,
-        room: Room,
-        offer: &mut Offer,
-        chosen: &Selection<W>,
-    ) -> Result<Option<ExcludedReason>, Error> {
-        self.decide(&[rank], false, room, offer, chosen)
-    }
-
     /// Replaces a shorter form of a taken document by the fullest one that fits, if one does. The tokens of
     /// the shorter form count as free.
     fn grow(&self, rank: Rank, room: Room, offer: &mut Offer) -> Result<(), Error> {
         let Some(shorter) = offer.taken.shorter(rank).cloned() else { return Ok(()) };
-        let (now, paid) = (shorter.form, offer.taken.paid_for(rank));
+        let (document, now) = (self.costs.document(rank), shorter.form);
+        let paid = offer.taken.paid().get(&rank).copied().unwrap_or_default();
         let left = offer.left.saturating_add(paid);
         let room = room.with(left.saturating_sub(room.tokens()));
         let mut fuller = None;
-        for form in 0..now {
+        for form in document.forms.iter().copied().take_while(|form| *form != now) {
             match self.price((rank, form), false, (left, room), &offer.taken)? {
                 Ok((tokens, neighbours)) => {
                     offer.left = left - tokens;
-                    offer.grown = (offer.grown.0.saturating_add(tokens), offer.grown.1.saturating_add(paid));
+                    offer.of_fuller_forms = offer.of_fuller_forms.saturating_add(tokens);
+                    offer.of_replaced_forms = offer.of_replaced_forms.saturating_add(paid);
                     offer.taken.grow(rank, tokens, neighbours);
-                    if form > 0 {
+                    if form != document.fullest() {
                         offer.taken.shorten(rank, Shorter { form, fuller });
                     }
                     return Ok(());
@@ -401,18 +394,27 @@ struct Fitting {
 pub(super) struct Offer {
     /// Tokens left of the offer.
     left: u64,
-    taken: TakenDocuments,
+    pub(super) taken: TakenDocuments,
     /// Documents that fit, each with its tokens.
     fitting: Vec<(Slot, u64)>,
     /// The other documents with their reasons.
     excluded: Vec<(Rank, ExcludedReason)>,
-    /// Tokens of documents that got fuller forms, and those that they had before.
-    grown: (u64, u64),
+    /// Tokens of the fuller forms that documents got.
+    of_fuller_forms: u64,
+    /// Tokens of the forms that these replaced.
+    of_replaced_forms: u64,
 }
 
 impl Offer {
     pub(super) fn new(room: Room, taken: TakenDocuments) -> Self {
-        Self { left: room.tokens(), taken, fitting: Vec::new(), excluded: Vec::new(), grown: (0, 0) }
+        Self {
+            left: room.tokens(),
+            taken,
+            fitting: Vec::new(),
+            excluded: Vec::new(),
+            of_fuller_forms: 0,
+            of_replaced_forms: 0,
+        }
     }
 
     /// Checks if a document was excluded together with one of a better rank.
@@ -424,11 +426,6 @@ impl Offer {
     /// Checks if all documents fit that no policy excludes.
     fn has_room_for_all(&self) -> bool {
         !self.excluded.iter().any(|(_, reason)| matches!(reason, ExcludedReason::Budget { .. }))
-    }
-
-    /// Returns the documents taken so far.
-    pub(super) fn taken(&self) -> &TakenDocuments {
-        &self.taken
     }
 
     /// Includes the dependents that fit, and replaces the reasons of the others that were offered tokens.
@@ -453,9 +450,8 @@ impl Offer {
 
     /// Includes the fuller forms that documents got.
     fn take_growth<W: Walker>(self, chosen: &mut Selection<W>) {
-        let (tokens, before) = self.grown;
-        chosen.included.pay(Section::Rag, tokens);
-        chosen.included.leave(std::iter::empty(), before);
+        chosen.included.pay(Section::Rag, self.of_fuller_forms);
+        chosen.included.leave(std::iter::empty(), self.of_replaced_forms);
         chosen.taken = self.taken;
     }
 

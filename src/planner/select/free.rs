@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     item::Section,
     planner::{
-        budget::{Available, BudgetVariable, clamped},
+        budget::{Available, BudgetVariable, Budgets, clamped},
         candidates::{CandidateId, CandidateIndex},
     },
 };
@@ -34,6 +34,16 @@ impl<W: Walker> Selector<'_, W> {
     /// Returns the tokens that documents may still take at the end of selection.
     pub(crate) fn left_for_documents(&self, available: &Available, chosen: &Selection<W>) -> u64 {
         self.room_for_documents(self.free(Section::Rag, available, chosen), available, chosen).tokens()
+    }
+
+    /// Returns the room of documents in all free tokens; `available` are those left of the budgets.
+    pub(super) fn free_for_documents(
+        &self,
+        budgets: &Budgets,
+        available: &Available,
+        chosen: &Selection<W>,
+    ) -> Room {
+        self.room_for_documents(self.free(Section::Rag, available, chosen), &budgets.available, chosen)
     }
 
     /// Limits a room of documents to the limit of one question, if documents stay with it (rule S10).

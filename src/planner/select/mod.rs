@@ -351,8 +351,8 @@ impl<W: Walker> Selector<'_, W> {
         chosen.most_recalled = budgets.available.recall_share(self.config.rag.recall_share);
         self.offer_budget_to_documents(budgets, chosen)?;
         let mut available = budgets.available;
-        // Terminates: each further pass includes an item, lets a document leave for good, or gives up the
-        // reserve once.
+        // Terminates: each further pass includes an item, lets a document leave for good, gives one a fuller
+        // form, or gives up the reserve once.
         loop {
             let state = |chosen: &Selection<W>| {
                 (chosen.included.count(), chosen.reasons.left_documents.len(), chosen.taken.grown())
@@ -362,8 +362,7 @@ impl<W: Walker> Selector<'_, W> {
             self.include_window(self.free(Section::Conversation, &available, chosen), chosen)?;
             // The conversation may have grown onto the text of a document.
             self.drop_repeats(chosen);
-            let room = self.free(Section::Rag, &available, chosen);
-            let room = self.room_for_documents(room, &budgets.available, chosen);
+            let room = self.free_for_documents(budgets, &available, chosen);
             self.offer_to_documents(room, budgets.full_document_share(), chosen)?;
             if chosen.set_does_not_fit {
                 return Ok(());
@@ -371,25 +370,33 @@ impl<W: Walker> Selector<'_, W> {
             if state(chosen) == before {
                 // Tokens reserved for the wrapper around documents are offered once if no document is
                 // included.
-                if !available.reserves_block || chosen.has_documents() {
-                    // Last, if a pin is left out: a rule takes no token that a pin could use.
-                    let room = self.free(Section::SystemPinned, &available, chosen);
-                    self.offer_to_rules(room, chosen)?;
-                    // Fuller forms take no token that another item could use.
-                    let room = self.free(Section::Rag, &available, chosen);
-                    let room = self.room_for_documents(room, &budgets.available, chosen);
-                    let before = chosen.included.used();
-                    self.grow_documents(room, budgets.full_document_share(), chosen)?;
-                    // A whole text that continues another one may be smaller than a form of its own.
-                    if chosen.included.used() >= before {
-                        let room = self.free(Section::Rag, &available, chosen);
-                        let room = self.room_for_documents(room, &budgets.available, chosen);
-                        return self.offer_to_dependents(room, budgets.full_document_share(), chosen);
-                    }
+                let has_block = !available.reserves_block || chosen.has_documents();
+                if has_block && self.offer_the_rest(budgets, &available, chosen)? {
+                    return Ok(());
                 }
                 available.reserves_block = false;
             }
         }
+    }
+
+    /// Offers the tokens that nothing else can use: to rules of the user, if a pin is left out, then to
+    /// fuller forms of documents, then to dependents. Returns false if tokens became free, before dependents
+    /// are offered any.
+    fn offer_the_rest(
+        &self,
+        budgets: &Budgets,
+        available: &Available,
+        chosen: &mut Selection<W>,
+    ) -> Result<bool, Error> {
+        self.offer_to_rules(self.free(Section::SystemPinned, available, chosen), chosen)?;
+        let (used, share) = (chosen.included.used(), budgets.full_document_share());
+        self.grow_documents(self.free_for_documents(budgets, available, chosen), share, chosen)?;
+        // A whole text that continues another one may be smaller than a form of its own.
+        if chosen.included.used() < used {
+            return Ok(false);
+        }
+        self.offer_to_dependents(self.free_for_documents(budgets, available, chosen), share, chosen)?;
+        Ok(true)
     }
 
     /// Checks if the window relies on a pin that is excluded.

@@ -207,6 +207,7 @@ impl Session {
             let offload = offload.map(|(above, keep)| serde_json::json!({"above": above, "keep": keep}));
             serde_json::json!({"from": message(*from), "offload": offload})
         });
+        let names = before.variants.iter().map(|(at, variant)| (*at, format!("v{variant}")));
         let anchor = serde_json::json!({
             "result_forms": forms.collect::<Vec<_>>(),
             "window_start": message(before.start),
@@ -214,7 +215,7 @@ impl Session {
             "rag": before.set,
             "rag_ranks": before.ranks,
             "rag_joined": before.joined,
-            "rag_forms": before.variants.iter().map(|(at, name)| (*at, format!("v{name}"))).collect::<Vec<_>>(),
+            "rag_forms": names.collect::<Vec<_>>(),
             "cleared_before": before.cleared.map(message),
         });
         serde_json::from_value(anchor).unwrap()

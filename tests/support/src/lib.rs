@@ -12,6 +12,7 @@
 pub mod body;
 pub mod corpus;
 pub mod data;
+pub mod documents;
 pub mod generate;
 pub mod killed;
 pub mod laws;
