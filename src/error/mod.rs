@@ -94,6 +94,8 @@ pub(crate) enum Repr {
     TooManyVariants { id: ItemId, count: usize, most: usize },
     #[error("RAG item `{}` has two variants named `{}`; expected different names (rule S17)", short(.id.as_str()), short(.name))]
     RepeatedVariant { id: ItemId, name: String },
+    #[error("RAG item `{}` has a group and requires others; expected one of the two (rule S19)", short(.id.as_str()))]
+    DependentInGroup { id: ItemId },
     #[error(
         "call `{call}` of message `{}` has no result, and `conversation.repair` is \"reject\" (rule H2); push the result, or set repair to \"synthesize\" or \"drop\"",
         short(.message.as_str())
@@ -172,6 +174,7 @@ impl Error {
             | Repr::RequirementCycle { .. }
             | Repr::TooManyVariants { .. }
             | Repr::RepeatedVariant { .. }
+            | Repr::DependentInGroup { .. }
             | Repr::MissingResult { .. }
             | Repr::Input { .. } => ErrorKind::Input,
         }

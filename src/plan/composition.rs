@@ -4,6 +4,7 @@ use super::{BudgetSource, ContextPlan, Overhead, PlannedItem};
 use crate::{
     item::{ItemId, ItemKind, Section, Source},
     message::{Message, Role},
+    provider::wording,
     tokens::TokenCount,
 };
 use std::collections::BTreeMap;
@@ -367,12 +368,14 @@ pub fn about(arguments: &str) -> String {
     name.map_or(line.clone(), str::to_owned)
 }
 
-/// Returns the beginning of an item's text, on one line. For a document the delimiter is left out.
+/// Returns the beginning of an item's text, on one line. For a document the delimiters are left out.
 pub fn first_line(row: &PlannedItem) -> String {
     let message = &row.body;
-    // A document that continues another one has no line before its text.
-    if row.kind.is_document() && row.continues().is_none() {
-        return one_line(message.text().split_once('\n').map_or("", |(_, text)| text));
+    if row.kind.is_document() {
+        let text = wording::without_close(message.text());
+        // A document that continues another one has no line before its text.
+        let body = if row.continues().is_some() { Some(text) } else { text.split_once('\n').map(|it| it.1) };
+        return one_line(body.unwrap_or_default());
     }
     let text = message.plain_texts().find(|text| !text.trim().is_empty());
     let call =

@@ -83,6 +83,11 @@ pub(crate) fn closes_document(text: &str) -> bool {
     text.ends_with(DOCUMENT_CLOSE)
 }
 
+/// Returns a text without the line after a document.
+pub(crate) fn without_close(text: &str) -> &str {
+    text.strip_suffix(DOCUMENT_CLOSE).unwrap_or(text)
+}
+
 /// Returns the text of a document that was sent between delimiters, as it was before they were added. A text
 /// without them is returned as it is.
 pub(crate) fn text_of_document(sent: &str) -> String {

@@ -62,6 +62,8 @@ pub struct RagItem {
     pub variants: Vec<(Arc<str>, Arc<str>)>,
     #[doc(hidden)]
     pub requires: Vec<ItemId>,
+    #[doc(hidden)]
+    pub group: Option<Arc<str>>,
 }
 
 impl RagItem {
@@ -81,6 +83,7 @@ impl RagItem {
             messages: None,
             variants: Vec::new(),
             requires: Vec::new(),
+            group: None,
         }
     }
 
@@ -178,6 +181,23 @@ impl RagItem {
         self
     }
 
+    /// Sets the name of a group. All documents of a group are sent, or none of them (rule S19), such as the
+    /// pages of a table. `build_plan` rejects a document that has a group and requires others.
+    ///
+    /// ```
+    /// use context_window::RagItem;
+    ///
+    /// let pages = [(4, "January: 3"), (5, "February: 4")];
+    /// let table = pages.map(|(at, text)| {
+    ///     RagItem::new(format!("prices#{at}"), 0.8, text).with_group("prices")
+    /// });
+    /// ```
+    #[must_use]
+    pub fn with_group(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.group = Some(name.into());
+        self
+    }
+
     /// Sets the document's TTL. The caller counts it down; the conversation never changes it.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
@@ -199,6 +219,13 @@ impl RagItem {
             hash.update(&(variant.len() as u64).to_le_bytes()).update(variant.as_bytes());
         }
         hash.finalize().to_hex()[..16].into()
+    }
+
+    /// Returns the text of the variant with a name. Returns the whole text if `name` is `None` or unknown.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn form_text(&self, name: Option<&str>) -> &str {
+        self.text_in(self.form_named(name))
     }
 
     /// Returns the forms that may be sent, the whole text first. Recalled messages have no others.
@@ -239,6 +266,7 @@ impl RagItem {
         if other.requires.is_empty() {
             self.requires.clear();
         }
+        self.group = self.group.take().or(other.group);
     }
 }
 

@@ -214,7 +214,7 @@ fn compare_copies(a: &RagItem, b: &RagItem) -> Ordering {
         let messages = item.messages.as_ref().map(|messages| (messages.start, messages.end));
         let places = (known(span), known(item.position), known(messages));
         let variants = (item.variants.is_empty(), item.variants.clone());
-        let requires = (item.requires.is_empty(), item.requires.clone());
+        let requires = (item.requires.is_empty(), item.requires.clone(), known(item.group.clone()));
         (Reverse(item.date), known(item.origin.clone()), known(item.ttl), places, variants, requires)
     };
     b.score.total_cmp(&a.score).then_with(|| rest(a).cmp(&rest(b)))

@@ -37,6 +37,7 @@ mod events;
 mod explain;
 #[cfg(feature = "openai")]
 mod fixtures;
+mod groups;
 mod injection;
 mod kinds;
 mod late;

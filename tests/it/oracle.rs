@@ -8,6 +8,7 @@ mod candidates;
 mod chunks;
 mod dependents;
 mod forms;
+mod groups;
 mod history;
 mod offers;
 mod sticky;

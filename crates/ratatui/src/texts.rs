@@ -219,7 +219,10 @@ impl<'a> ItemTexts<'a> {
     {
         let id = row.id();
         match row.kind() {
-            ItemKind::Document => self.document(id.as_str()).map(|item| item.text().into()),
+            ItemKind::Document => {
+                let form = if let Decision::Included(item) = row { item.form() } else { None };
+                self.document(id.as_str()).map(|item| item.form_text(form).into())
+            }
             ItemKind::Summary { compaction } => {
                 self.log?.compaction(*compaction)?.summary.as_deref().map(Cow::Borrowed)
             }

@@ -124,7 +124,9 @@ impl<'a> Subjects<'a> {
 /// text stands in another item. Another budget may change that.
 pub(super) fn is_excluded_for_room(reason: &ExcludedReason) -> bool {
     use ExcludedReason::{Budget, InWindow, NearDuplicate, Policy, Repeats};
-    use PolicyRule::{MaxItems, MaxListItems, MaxListTokens, MaxSourceItems, MaxSourceTokens, Requires};
+    use PolicyRule::{
+        Group, MaxItems, MaxListItems, MaxListTokens, MaxSourceItems, MaxSourceTokens, Requires,
+    };
     matches!(
         reason,
         Budget { .. }
@@ -138,6 +140,7 @@ pub(super) fn is_excluded_for_room(reason: &ExcludedReason) -> bool {
                     | MaxSourceItems { .. }
                     | MaxSourceTokens { .. }
                     | Requires { .. }
+                    | Group { .. }
             )
     )
 }

@@ -69,7 +69,7 @@ impl<'a> Numbers<'a> {
                     PolicyRule::MaxListTokens { list, used, limit } => {
                         Self { list: Some(list), used: Some(*used), limit: Some(*limit), ..named }
                     }
-                    PolicyRule::Requires { of } => Self { of: Some(of), ..named },
+                    PolicyRule::Requires { of } | PolicyRule::Group { of } => Self { of: Some(of), ..named },
                     PolicyRule::NextQuestion
                     | PolicyRule::QuestionSent
                     | PolicyRule::Unconfirmed

@@ -136,6 +136,8 @@ pub enum LimitedBy {
     RecallShare,
     /// An earlier document that did not fit, under `fill = "prefix"` (rule S8).
     Prefix,
+    /// The group of the document, which is too large to be sent together (rule S19).
+    Group,
     /// The sticky window, which starts at the same message as the last one, or was cut to its low mark (rule
     /// S5).
     StickyWindow,
@@ -158,6 +160,7 @@ impl LimitedBy {
             Self::QuestionLimit => "question_limit",
             Self::RecallShare => "recall_share",
             Self::Prefix => "prefix",
+            Self::Group => "group",
             Self::StickyWindow => "sticky_window",
             Self::StickyDocuments => "sticky_documents",
             Self::Overflow => "overflow",
@@ -221,6 +224,11 @@ pub enum PolicyRule {
         /// The id of the required document; of several, the first.
         of: ItemId,
     },
+    /// A document of a group of which another member is not in the prompt (rule S19).
+    Group {
+        /// The id of that member.
+        of: ItemId,
+    },
     /// A message that was not recalled when its question was sent (rule S15).
     QuestionSent,
     /// A rule of the user that the user has to confirm, under `compaction.rules = "ask"` (rule R2).
@@ -251,6 +259,7 @@ impl PolicyRule {
             Self::MaxListTokens { .. } => "max_list_tokens",
             Self::NextQuestion => "next_question",
             Self::Requires { .. } => "requires",
+            Self::Group { .. } => "group",
             Self::QuestionSent => "question_sent",
             Self::Unconfirmed => "unconfirmed",
             Self::OrphanResult => "orphan_result",
@@ -363,6 +372,9 @@ impl fmt::Display for ExcludedReason {
                 LimitedBy::Prefix => {
                     write!(f, "after a document that did not fit; {} tokens left", grouped(*room))
                 }
+                LimitedBy::Group => {
+                    write!(f, "too large with its whole group; {} tokens left", grouped(*room))
+                }
                 LimitedBy::StickyWindow => {
                     write!(f, "before the sticky window; {} tokens left", grouped(*room))
                 }
@@ -408,6 +420,7 @@ impl fmt::Display for PolicyRule {
             Self::Unconfirmed => f.write_str("waits until the user confirms it as a standing rule"),
             Self::NextQuestion => f.write_str("pinned during a running turn: sent from the next question on"),
             Self::Requires { of } => write!(f, "sent only beside {of}, which is not in the prompt"),
+            Self::Group { of } => write!(f, "sent only with its whole group, and {of} is not in the prompt"),
             Self::QuestionSent => f.write_str("not recalled when this question was sent"),
             Self::OrphanResult => f.write_str("tool result without a call"),
             Self::SecondResult => f.write_str("second result for one call"),

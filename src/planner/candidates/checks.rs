@@ -2,7 +2,7 @@
 //!
 //! - Input: the documents as they were retrieved.
 //! - Output: an error that names the first faulty document.
-//! - Rules: S8 (scores), S17 (variants), S18 (cycles).
+//! - Rules: S8 (scores), S17 (variants), S18 (cycles), S19 (groups).
 
 use crate::{
     error::{Error, Repr},
@@ -15,10 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_VARIANTS: usize = 16;
 
 /// Checks that all scores are numbers, that variants have different names, and that no documents require each
-/// other.
+/// other or have a group beside.
 pub(super) fn check(items: &RetrievedItems) -> Result<(), Error> {
     check_scores(items)?;
     items.iter().try_for_each(check_variants)?;
+    if let Some(item) = items.iter().find(|item| item.group.is_some() && !item.requires.is_empty()) {
+        return Err(Error::new(Repr::DependentInGroup { id: item.id.clone() }));
+    }
     check_cycles(items)
 }
 

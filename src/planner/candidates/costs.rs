@@ -181,6 +181,11 @@ impl<'a> Costs<'a> {
         self.candidates.index().document(rank)
     }
 
+    /// Returns the id of a document.
+    pub(crate) fn document_id(&self, rank: Rank) -> &'a ItemId {
+        &self.candidates.document(rank).item.id
+    }
+
     /// Returns the name of a list and its options. Returns `None` if it has none.
     pub(crate) fn list_options(&self, list: u32, rules: &RagOptions) -> Option<(Arc<str>, ListOptions)> {
         let name = &self.candidates.request().rag.named_lists()[list as usize].name;
@@ -294,10 +299,11 @@ impl<'a> Costs<'a> {
     }
 
     /// Checks if a document is not decided by its tokens alone: it has several forms, or depends on others or
-    /// on the conversation (required documents, near-duplicates, repeats, chunks that are joined).
+    /// on the conversation (required documents, groups, near-duplicates, repeats, chunks that are joined).
     pub(crate) fn documents_are_decided_one_by_one(&self, rules: &RagOptions) -> bool {
         self.candidates.index().has_recalled
             || self.candidates.index().has_forms_or_dependents
+            || !self.candidates.index().groups.is_empty()
             || self.comparisons.finds_any(self.candidates, &self.rendering, rules)
     }
 

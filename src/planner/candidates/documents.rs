@@ -2,10 +2,10 @@
 //!
 //! - Input: the lists of documents of a request, and the set that the last prompt contained.
 //! - Output: documents in the order of selection, each with the reason that already excludes it.
-//! - Rules: S9 (policies and duplicates that need no budget), S5 (the set), T1.
+//! - Rules: S9 (policies and duplicates that need no budget), S19 (groups), S5 (the set), T1.
 
 use super::{
-    Rank, checks,
+    Rank, checks, groups,
     ranking::{self, ListRanks, RankedItem},
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
 use foldhash::{fast::FixedState, quality::RandomState};
 use indexmap::IndexMap;
 use smallvec::{SmallVec, smallvec};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A document of one request: its place, its origin, and the reason that already excludes it.
 #[derive(Debug)]
@@ -102,88 +102,119 @@ pub(super) struct LastDocuments<'a> {
     pub(super) with_question: Option<StickyDocuments<'a>>,
 }
 
-/// Sorts the documents at the indices `new` of the request, then excludes them by TTL, policy and repetition.
-///
-/// The documents of the last prompt come first, in the order of their ranks then. The others follow
-/// by score or fused ranks, then date, id, text and origin. Also returns the number of documents in the set.
-/// That number is `None` if none of them may be sent.
-pub(super) fn in_order(
-    items: &RetrievedItems,
-    new: &[usize],
-    last: LastDocuments<'_>,
-    rules: &RagOptions,
-    eligibility: &EligibilityRules<'_>,
-    meter: &Meter,
-    labels: Option<&Labels>,
-) -> Result<(Vec<Document>, Option<u32>), Error> {
-    let LastDocuments { set, with_question } = last;
-    let was_sent = |id: &ItemId| with_question.is_none_or(|sent| sent.ids().contains(id));
-    checks::check(items)?;
-    let lengths = || items.iter().map(|item| item.text.len() as u64);
-    let longest = lengths().max().unwrap_or_default();
-    // Lets the counter reserve its cache for all documents at once.
-    meter.counter().reserve_documents(items.len() as u64, lengths().sum(), longest);
-    let places = set.places();
-    let ranked = ranking::ranked_items(items, new, &places, rules);
-    let of_the_set = ranked.iter().take_while(|one| one.stays()).count();
+/// The documents of one request, with all that decides on them before the budget does.
+#[derive(Clone, Copy)]
+pub(super) struct DocumentSource<'a> {
+    pub(super) items: &'a RetrievedItems,
+    /// The indices of the documents that are not retained.
+    pub(super) new: &'a [usize],
+    pub(super) rules: &'a RagOptions,
+    pub(super) eligibility: &'a EligibilityRules<'a>,
+    pub(super) meter: &'a Meter,
+    pub(super) labels: Option<&'a Labels>,
+}
 
-    // Recalled messages have origins of their own, so that no other document is joined to them.
-    let mut origins: IndexMap<(bool, &str), ()> = IndexMap::new();
-    let mut ids = IndexMap::with_capacity_and_hasher(items.len(), RandomState::default());
-    let mut texts = IndexMap::with_capacity_and_hasher(items.len(), FixedState::default());
-    if new.len() < items.len() {
-        let known: BTreeSet<usize> = new.iter().copied().collect();
-        for (_, item) in items.iter().enumerate().filter(|(at, _)| !known.contains(at)) {
-            // A retained document is in the prompt already, so a repetition of it is not sent either.
-            find_repeat(&mut ids, &mut texts, item, text_hash(&item.text));
-        }
-    }
-    let mut documents = Vec::with_capacity(items.len());
-    let mut labels_to_give = labels.map(LabelsToGive::after);
-    for RankedItem { at, ranks, .. } in ranked {
-        let item = &items[at];
-        let hash = text_hash(&item.text);
-        let is_recalled = item.messages.is_some();
-        // The conversation has no labels for its messages, so recalled ones have none either.
-        let mut give = labels_to_give.as_mut().filter(|_| !is_recalled);
-        let known = give.as_ref().and_then(|labels| labels.known(item));
-        let label = known.or_else(|| give.as_ref()?.next());
-        let before = places.get(&item.id);
-        let mut forms = forms(item, before, rules);
-        let out = match policy((item, label), hash, &mut forms, rules, eligibility, meter)? {
-            Some(reason) => Some(reason),
-            // The prompt up to the question stays as it was sent.
-            None if is_recalled && !was_sent(&item.id) => {
-                Some(ExcludedReason::Policy(PolicyRule::QuestionSent))
+impl<'a> DocumentSource<'a> {
+    /// Sorts the new documents, then excludes them by TTL, policy and repetition, with the groups of those
+    /// that a policy excludes (rule S19).
+    ///
+    /// The documents of the last prompt come first, in the order of their ranks then. The others follow
+    /// by score or fused ranks, then date, id, text and origin. Also returns the number of documents in the
+    /// set. That number is `None` if none of them may be sent.
+    pub(super) fn documents(&self, last: LastDocuments<'_>) -> Result<(Vec<Document>, Option<u32>), Error> {
+        checks::check(self.items)?;
+        let mut incomplete = BTreeMap::new();
+        // Terminates: each further pass excludes another group. It is a pass, because documents that repeat a
+        // member of an excluded group are no duplicates.
+        loop {
+            let (documents, count) = self.in_order(last, &incomplete)?;
+            let more = groups::incomplete_groups(self.items, &documents, &incomplete);
+            if more.is_empty() {
+                return Ok((documents, count));
             }
-            None => find_repeat(&mut ids, &mut texts, item, hash),
-        };
-        if let Some(give) = give.as_mut().filter(|_| known.is_none() && out.is_none()) {
-            give.give();
+            incomplete.extend(more);
         }
-        let origin = item.origin.as_deref();
-        let origin = origin.map(|origin| origins.insert_full((is_recalled, origin), ()).0 as u32);
-        documents.push(Document {
-            at,
-            origin,
-            out,
-            hash,
-            forms,
-            is_recalled,
-            ranks,
-            sent_at: before.map(|before| before.place),
-            was_joined: before.is_some_and(|before| before.joined),
-            label,
-            required: None,
-        });
     }
-    // If no document of the set may be sent, rank all documents as if there were no set. Recurses once at
-    // most.
-    if !set.is_empty() && documents[..of_the_set].iter().all(|document| document.out.is_some()) {
-        let last = LastDocuments { set: StickyDocuments::default(), with_question };
-        return in_order(items, new, last, rules, eligibility, meter, labels);
+
+    /// Returns the documents in order, and the number of those in the set. `incomplete` are the groups that a
+    /// policy excludes.
+    fn in_order(
+        &self,
+        last: LastDocuments<'_>,
+        incomplete: &BTreeMap<&'a str, ItemId>,
+    ) -> Result<(Vec<Document>, Option<u32>), Error> {
+        let Self { items, new, rules, eligibility, meter, labels } = *self;
+        let LastDocuments { set, with_question } = last;
+        let was_sent = |id: &ItemId| with_question.is_none_or(|sent| sent.ids().contains(id));
+        let lengths = || items.iter().map(|item| item.text.len() as u64);
+        let longest = lengths().max().unwrap_or_default();
+        // Lets the counter reserve its cache for all documents at once.
+        meter.counter().reserve_documents(items.len() as u64, lengths().sum(), longest);
+        let places = set.places();
+        let ranked = ranking::ranked_items(items, new, &places, rules);
+        let of_the_set = ranked.iter().take_while(|one| one.stays()).count();
+
+        // Recalled messages have origins of their own, so that no other document is joined to them.
+        let mut origins: IndexMap<(bool, &str), ()> = IndexMap::new();
+        let mut ids = IndexMap::with_capacity_and_hasher(items.len(), RandomState::default());
+        let mut texts = IndexMap::with_capacity_and_hasher(items.len(), FixedState::default());
+        if new.len() < items.len() {
+            let known: BTreeSet<usize> = new.iter().copied().collect();
+            for (_, item) in items.iter().enumerate().filter(|(at, _)| !known.contains(at)) {
+                // A retained document is in the prompt already, so a repetition of it is not sent either.
+                find_repeat(&mut ids, &mut texts, item, text_hash(&item.text));
+            }
+        }
+        let mut documents = Vec::with_capacity(items.len());
+        let mut labels_to_give = labels.map(LabelsToGive::after);
+        for RankedItem { at, ranks, .. } in ranked {
+            let item = &items[at];
+            let hash = text_hash(&item.text);
+            let is_recalled = item.messages.is_some();
+            // The conversation has no labels for its messages, so recalled ones have none either.
+            let mut give = labels_to_give.as_mut().filter(|_| !is_recalled);
+            let known = give.as_ref().and_then(|labels| labels.known(item));
+            let label = known.or_else(|| give.as_ref()?.next());
+            let before = places.get(&item.id);
+            let missing = groups::group_of(item).and_then(|name| incomplete.get(name));
+            let mut forms = forms(item, before, rules);
+            let out = match policy((item, label), hash, &mut forms, rules, eligibility, meter)? {
+                Some(reason) => Some(reason),
+                // The prompt up to the question stays as it was sent.
+                None if is_recalled && !was_sent(&item.id) => {
+                    Some(ExcludedReason::Policy(PolicyRule::QuestionSent))
+                }
+                // A document of the last prompt stays without its group.
+                None if before.is_none() && missing.is_some() => missing.map(groups::without_member),
+                None => find_repeat(&mut ids, &mut texts, item, hash),
+            };
+            if let Some(give) = give.as_mut().filter(|_| known.is_none() && out.is_none()) {
+                give.give();
+            }
+            let origin = item.origin.as_deref();
+            let origin = origin.map(|origin| origins.insert_full((is_recalled, origin), ()).0 as u32);
+            documents.push(Document {
+                at,
+                origin,
+                out,
+                hash,
+                forms,
+                is_recalled,
+                ranks,
+                sent_at: before.map(|before| before.place),
+                was_joined: before.is_some_and(|before| before.joined),
+                label,
+                required: None,
+            });
+        }
+        // If no document of the set may be sent, rank all documents as if there were no set. Recurses once at
+        // most.
+        if !set.is_empty() && documents[..of_the_set].iter().all(|document| document.out.is_some()) {
+            let last = LastDocuments { set: StickyDocuments::default(), with_question };
+            return self.in_order(last, incomplete);
+        }
+        Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
     }
-    Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
 }
 
 /// Returns the forms in which a document may be sent. A document of the last prompt keeps the form that it

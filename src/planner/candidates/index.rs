@@ -6,7 +6,7 @@
 //!
 //! [`CandidateIndex`] holds no text, so a decision here and in `planner::select` cannot depend on one.
 
-use super::{CandidateId, Document, Pin, Rank, Required, Slot};
+use super::{CandidateId, Document, Groups, Pin, Rank, Required, Slot};
 use crate::{
     conversation::{ExchangeIndex, TurnIndex, Turns},
     item::Section,
@@ -66,6 +66,8 @@ pub(crate) struct CandidateIndex<'a> {
     pub(crate) has_recalled: bool,
     /// True if a competing document has several forms (rule S17), or depends on another (rule S18).
     pub(crate) has_forms_or_dependents: bool,
+    /// Documents that are sent together or not at all (rule S19).
+    pub(crate) groups: Groups,
 }
 
 impl CandidateIndex<'_> {

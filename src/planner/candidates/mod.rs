@@ -40,6 +40,7 @@ mod checks;
 mod ranking;
 mod documents;
 mod dependents;
+mod groups;
 mod summaries;
 mod required;
 mod pins;
@@ -61,6 +62,7 @@ pub(crate) use costs::Costs;
 #[cfg(test)]
 pub(crate) use costs::WEIGHED;
 pub(crate) use documents::{Document, Required};
+pub(crate) use groups::{Group, Groups, without_member};
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
 pub(crate) use map::CandidateMap;
@@ -222,10 +224,18 @@ impl<'a> Candidates<'a> {
         // Documents at the end join the retained ones, so no set has to stay together.
         let set = if documents_come_last { StickyDocuments::default() } else { sticky.rag };
         let last = documents::LastDocuments { set, with_question };
-        let competing = retained.competing_documents();
-        let (mut documents, sticky_document_count) =
-            documents::in_order(&request.rag, competing, last, &config.rag, &rules, meter, labels_to_give)?;
+        let new = retained.competing_documents();
+        let source = documents::DocumentSource {
+            items: &request.rag,
+            new,
+            rules: &config.rag,
+            eligibility: &rules,
+            meter,
+            labels: labels_to_give,
+        };
+        let (mut documents, sticky_document_count) = source.documents(last)?;
         dependents::add_required(&request.rag, &mut documents, |id| retained.places_of(id));
+        let groups = Groups::find(&request.rag, &documents, new, |id| retained.places_of(id));
 
         let summaries = summaries::find_summaries(log, target);
         let focus = request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus);
@@ -276,6 +286,7 @@ impl<'a> Candidates<'a> {
             documents_stay: retains,
             has_recalled,
             has_forms_or_dependents,
+            groups,
             summary_follows_the_question: summaries::follow_the_question(&summaries, log),
             clears_results: config.conversation.tool_results == ToolResults::Clear,
         };

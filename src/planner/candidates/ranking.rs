@@ -151,6 +151,7 @@ fn compare(a: &RagItem, b: &RagItem) -> Ordering {
         .then_with(|| place(a).cmp(&place(b)))
         .then_with(|| a.variants.cmp(&b.variants))
         .then_with(|| a.requires.cmp(&b.requires))
+        .then_with(|| a.group.cmp(&b.group))
 }
 
 #[cfg(test)]

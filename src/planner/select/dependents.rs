@@ -4,7 +4,10 @@
 //! - Output: the included dependents, and the reasons of the others.
 //! - Rules: S18.
 
-use super::{Room, Selection, Selector, Walker, documents::Offer};
+use super::{
+    Room, Selection, Selector, Walker,
+    documents::{Offer, is_represented},
+};
 use crate::{
     error::Error,
     plan::reason::{ExcludedReason, LimitedBy},
@@ -71,10 +74,4 @@ impl<W: Walker> Selector<'_, W> {
         offer.include_dependents(&decided, chosen);
         Ok(())
     }
-}
-
-/// Checks if another item of the prompt represents an excluded document.
-fn is_represented(reason: &ExcludedReason) -> bool {
-    use ExcludedReason::{InWindow, NearDuplicate, Repeats};
-    matches!(reason, InWindow { .. } | NearDuplicate { .. } | Repeats { .. })
 }

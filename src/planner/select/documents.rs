@@ -7,7 +7,7 @@
 //!
 //! While the live question stays the same, the documents of the last prompt (the set) come first.
 
-use super::{Room, Selection, Selector, Walker, left_of};
+use super::{ExclusionReasons, Room, Selection, Selector, Walker, left_of};
 use crate::{
     config::{RagFill, Variants},
     error::Error,
@@ -20,7 +20,10 @@ use crate::{
     provider::weight::Weight,
     rag::Form,
 };
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 impl<W: Walker> Selector<'_, W> {
     /// Makes the first offer: the section's own budget.
@@ -130,7 +133,7 @@ impl<W: Walker> Selector<'_, W> {
                 }
                 continue;
             }
-            if offer.taken.paid().contains_key(&rank) || offer.is_refused(rank) {
+            if offer.taken.paid().contains_key(&rank) || offer.refused.contains(&rank) {
                 // It was decided together with a document of a better rank.
                 continue;
             }
@@ -142,17 +145,25 @@ impl<W: Walker> Selector<'_, W> {
                 offer.excluded.push((rank, required.reason()));
                 continue;
             }
+            if let Some(group) = self.index.groups.group(rank) {
+                let out = self.decide_group(group, is_stopped, room, &mut offer, chosen)?;
+                is_stopped |= fill == RagFill::Prefix && out.iter().any(|(_, reason)| is_budget(reason));
+                offer.refuse_all(out, &chosen.reasons);
+                continue;
+            }
             // A text that was sent is offered as a whole (S5). In the order of the text, each chunk costs its
             // rest; by rank, one between two others would come after both were paid as texts of their own.
-            let mut together = self.costs.sent_together(rank, rules);
+            let together = self.costs.sent_together(rank, rules);
             let reason = self.decide(&together, is_stopped, room, &mut offer, chosen)?;
             let Some(reason) = reason else { continue };
             // `Prefix` stops here, so that a larger budget never loses a document (S8).
-            is_stopped |= fill == RagFill::Prefix && matches!(reason, ExcludedReason::Budget { .. });
-            // A text that is contained stays so while nothing leaves: that it does not fit either is no news.
-            let reason = chosen.reasons.of_contained_document(rank).cloned().unwrap_or(reason);
-            together.sort_unstable();
-            offer.excluded.extend(together.into_iter().map(|rank| (rank, reason.clone())));
+            is_stopped |= fill == RagFill::Prefix && is_budget(&reason);
+            if together.len() > 1 {
+                let out = together.into_iter().map(|rank| (rank, reason.clone()));
+                offer.refuse_all(out, &chosen.reasons);
+            } else {
+                offer.excluded.push((rank, contained_or(reason, rank, &chosen.reasons)));
+            }
         }
         Ok(offer)
     }
@@ -167,12 +178,38 @@ impl<W: Walker> Selector<'_, W> {
         offer: &mut Offer,
         chosen: &Selection<W>,
     ) -> Result<Option<ExcludedReason>, Error> {
-        let (mut left, mut fitting) = (offer.left, Vec::new());
-        // Only several documents need a copy: one alone is not taken before it fits.
-        let before = (together.len() > 1).then(|| offer.taken.clone());
+        let taken = self.take_together(together, false, is_stopped, room, offer, chosen)?;
+        Ok(taken.err().map(|(_, reason)| reason))
+    }
+
+    /// Takes documents that are sent together if all of them fit. Members of a group are taken in their
+    /// shortest forms, without those that another item represents. Returns these with their reasons, or the
+    /// first document that does not fit with its reason.
+    #[expect(clippy::type_complexity, reason = "each reason comes with its document")]
+    pub(super) fn take_together(
+        &self,
+        together: &[Rank],
+        is_group: bool,
+        is_stopped: bool,
+        room: Room,
+        offer: &mut Offer,
+        chosen: &Selection<W>,
+    ) -> Result<Result<Vec<(Rank, ExcludedReason)>, (Rank, ExcludedReason)>, Error> {
+        let (mut left, mut fitting, mut represented) = (offer.left, Vec::new(), Vec::new());
+        // Made only before a document is taken of which another one may not fit.
+        let mut before: Option<TakenDocuments> = None;
         for rank in together {
-            match self.fit(*rank, is_stopped, (left, room), &offer.taken, chosen)? {
+            // A member that another item represents needs no room.
+            let contained = if is_group { self.contained(*rank, &offer.taken, chosen) } else { None };
+            if let Some(reason) = contained {
+                represented.push((*rank, reason));
+                continue;
+            }
+            match self.fit(*rank, is_group, is_stopped, (left, room), &offer.taken, chosen)? {
                 Ok(Fitting { tokens, neighbours, shorter }) => {
+                    if before.is_none() && together.len() > 1 {
+                        before = Some(offer.taken.clone());
+                    }
                     left -= tokens;
                     fitting.push((self.index.slot_of(*rank), tokens));
                     offer.taken.take(*rank, tokens, neighbours, &self.config.rag, &self.costs);
@@ -184,21 +221,22 @@ impl<W: Walker> Selector<'_, W> {
                     if let Some(before) = before {
                         offer.taken = before;
                     }
-                    return Ok(Some(reason));
+                    return Ok(Err((*rank, reason)));
                 }
             }
         }
         offer.left = left;
         offer.fitting.extend(fitting);
-        Ok(None)
+        Ok(Ok(represented))
     }
 
     /// Finds the form of a document that fits into the `left` tokens of a room, or the reason to exclude it:
-    /// the fullest form that fits, or with `variants = "breadth"` only the shortest (rule S17). A document
-    /// that does not fit is not compared with other texts (rule S9).
+    /// the fullest form that fits, or only the shortest with `variants = "breadth"` (rule S17) and in a group.
+    /// A document that does not fit is not compared with other texts (rule S9).
     fn fit(
         &self,
         rank: Rank,
+        is_group: bool,
         is_stopped: bool,
         (left, room): (u64, Room),
         taken: &TakenDocuments,
@@ -212,7 +250,7 @@ impl<W: Walker> Selector<'_, W> {
         let document = self.costs.document(rank);
         let (forms, shortest) = (&document.forms, document.forms.len() - 1);
         // A dependent has no later offer, so it is sent in the fullest form that fits.
-        let grows = rules.variants == Variants::Breadth && document.required.is_none();
+        let grows = is_group || rules.variants == Variants::Breadth && document.required.is_none();
         let mut at = if grows { shortest } else { 0 };
         let mut fuller = None;
         let (tokens, neighbours) = loop {
@@ -223,10 +261,15 @@ impl<W: Walker> Selector<'_, W> {
             }
             at += 1;
         };
-        let contained =
-            taken.near_duplicate(rank, rules, &self.costs).or_else(|| self.repeated(rank, chosen));
+        let contained = if is_group { None } else { self.contained(rank, taken, chosen) };
         let shorter = (at > 0).then_some(Shorter { form: forms[at], fuller });
         Ok(contained.map_or(Ok(Fitting { tokens, neighbours, shorter }), Err))
+    }
+
+    /// Returns the reason to exclude a document because another item of the prompt contains its text.
+    fn contained(&self, rank: Rank, taken: &TakenDocuments, chosen: &Selection<W>) -> Option<ExcludedReason> {
+        let near = taken.near_duplicate(rank, &self.config.rag, &self.costs);
+        near.or_else(|| self.repeated(rank, chosen))
     }
 
     /// Returns the tokens and neighbours of a form that fits into the `left` tokens of a room, or the reason
@@ -281,7 +324,7 @@ impl<W: Walker> Selector<'_, W> {
 
     /// Replaces a shorter form of a taken document by the fullest one that fits, if one does. The tokens of
     /// the shorter form count as free.
-    fn grow(&self, rank: Rank, room: Room, offer: &mut Offer) -> Result<(), Error> {
+    pub(super) fn grow(&self, rank: Rank, room: Room, offer: &mut Offer) -> Result<(), Error> {
         let Some(shorter) = offer.taken.shorter(rank).cloned() else { return Ok(()) };
         let (document, now) = (self.costs.document(rank), shorter.form);
         let paid = offer.taken.paid().get(&rank).copied().unwrap_or_default();
@@ -372,6 +415,22 @@ impl<W: Walker> Selector<'_, W> {
     }
 }
 
+/// Returns the reason to exclude a document. A text that another one contains stays so while nothing leaves:
+/// that it does not fit either is no news.
+fn contained_or(reason: ExcludedReason, rank: Rank, reasons: &ExclusionReasons) -> ExcludedReason {
+    reasons.of_contained_document(rank).cloned().unwrap_or(reason)
+}
+
+/// Checks if another item of the prompt represents an excluded document.
+pub(super) fn is_represented(reason: &ExcludedReason) -> bool {
+    use ExcludedReason::{InWindow, NearDuplicate, Repeats};
+    matches!(reason, InWindow { .. } | NearDuplicate { .. } | Repeats { .. })
+}
+
+fn is_budget(reason: &ExcludedReason) -> bool {
+    matches!(reason, ExcludedReason::Budget { .. })
+}
+
 /// Checks if a reason to exclude a document may not hold for a shorter form of it.
 fn depends_on_form(reason: &ExcludedReason) -> bool {
     use PolicyRule::{MaxListTokens, MaxSourceTokens};
@@ -399,6 +458,8 @@ pub(super) struct Offer {
     fitting: Vec<(Slot, u64)>,
     /// The other documents with their reasons.
     excluded: Vec<(Rank, ExcludedReason)>,
+    /// Those of them that were decided together with others.
+    refused: BTreeSet<Rank>,
     /// Tokens of the fuller forms that documents got.
     of_fuller_forms: u64,
     /// Tokens of the forms that these replaced.
@@ -412,15 +473,27 @@ impl Offer {
             taken,
             fitting: Vec::new(),
             excluded: Vec::new(),
+            refused: BTreeSet::new(),
             of_fuller_forms: 0,
             of_replaced_forms: 0,
         }
     }
 
-    /// Checks if a document was excluded together with one of a better rank.
-    fn is_refused(&self, rank: Rank) -> bool {
-        // Only then is its rank larger than that of the document before it in the walk.
-        self.excluded.iter().rev().take_while(|(other, _)| *other >= rank).any(|(other, _)| *other == rank)
+    /// Excludes documents that were decided together.
+    fn refuse_all(
+        &mut self,
+        out: impl IntoIterator<Item = (Rank, ExcludedReason)>,
+        reasons: &ExclusionReasons,
+    ) {
+        for (rank, reason) in out {
+            self.refused.insert(rank);
+            self.excluded.push((rank, contained_or(reason, rank, reasons)));
+        }
+    }
+
+    /// Returns the tokens left of the offer.
+    pub(super) fn left(&self) -> u64 {
+        self.left
     }
 
     /// Checks if all documents fit that no policy excludes.

@@ -42,6 +42,7 @@ mod pinned;
 mod window;
 mod documents;
 mod dependents;
+mod groups;
 mod reasons;
 
 pub(crate) use free::{merges_state, saved_by_merging};

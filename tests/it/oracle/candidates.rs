@@ -97,6 +97,19 @@ impl Oracle<'_> {
 
     /// Returns the documents in order, with a reason for those that never compete.
     pub fn documents(&self) -> Vec<(usize, Option<String>)> {
+        let mut incomplete = BTreeSet::new();
+        loop {
+            let documents = self.documents_without(&incomplete);
+            let now = self.incomplete_groups(&documents);
+            if now.is_subset(&incomplete) {
+                return documents;
+            }
+            incomplete.extend(now);
+        }
+    }
+
+    /// Returns the documents in order, without those of incomplete groups.
+    fn documents_without(&self, incomplete: &BTreeSet<&'static str>) -> Vec<(usize, Option<String>)> {
         let rules = &self.s.config.rag;
         let mut known: Vec<usize> = Vec::new();
         let mut documents = Vec::new();
@@ -121,6 +134,8 @@ impl Oracle<'_> {
                 Some("max_item_tokens")
             } else if document.recalls.is_some() && self.sent_without(at) {
                 Some("question_sent")
+            } else if self.is_in_incomplete_group(at, incomplete) {
+                Some("group")
             } else if repeats {
                 Some("duplicate")
             } else {

@@ -39,7 +39,7 @@ impl Oracle<'_> {
     }
 
     /// Returns the duplicates, each with the id of the document that it repeats.
-    fn duplicates(&self) -> Vec<(usize, &'static str)> {
+    pub fn duplicates(&self) -> Vec<(usize, &'static str)> {
         let mut known: Vec<usize> = Vec::new();
         let mut found = Vec::new();
         for (at, never) in self.documents() {
@@ -70,7 +70,7 @@ impl Oracle<'_> {
             let Some((at, _)) = next else { return };
             tried.insert(at);
             let before = self.used(Section::Rag);
-            match self.offer_one(at, left, (room.max(0), cap), false) {
+            match self.offer_one(at, left, (room.max(0), cap), false, false) {
                 Some(reason) if reason.starts_with("budget") && self.has_a_set() => {
                     out.insert(Unit::Document(at), "budget/sticky_documents".to_owned());
                 }

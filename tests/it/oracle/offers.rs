@@ -222,41 +222,59 @@ impl Oracle<'_> {
                 out.insert(unit, "requires".to_owned());
                 continue;
             }
+            if out.contains_key(&unit) {
+                // It was decided with its group.
+                continue;
+            }
             let used = self.used(Section::Rag);
-            let Some(reason) = self.offer_one(at, left, (room, cap), stopped) else {
+            if let Some(reasons) = self.offer_group(at, left, (room, cap), stopped) {
+                left -= self.used(Section::Rag) - used;
+                stopped |= fill == RagFill::Prefix && reasons.values().any(|one| one.starts_with("budget"));
+                for (at, reason) in reasons {
+                    out.insert(Unit::Document(at), self.known_reason(at, reason));
+                }
+                continue;
+            }
+            let Some(reason) = self.offer_one(at, left, (room, cap), stopped, false) else {
                 left -= self.used(Section::Rag) - used;
                 continue;
             };
             stopped |= fill == RagFill::Prefix && reason.starts_with("budget");
-            if reason.starts_with("near_duplicate")
-                || reason.starts_with("repeats")
-                || reason.starts_with("in_window")
-            {
-                self.contained.entry(at).or_insert_with(|| reason.clone());
-            }
-            // A text that was contained when it fitted keeps that reason, unless a document has left since.
-            let known = self.contained.get(&at).filter(|_| self.left.is_empty()).cloned();
-            out.insert(unit, known.unwrap_or(reason));
+            out.insert(unit, self.known_reason(at, reason));
         }
         out
     }
 
+    /// Returns the reason of a document. A text that was contained when it fitted keeps that reason, unless a
+    /// document has left since.
+    fn known_reason(&mut self, at: usize, reason: String) -> String {
+        if reason.starts_with("near_duplicate")
+            || reason.starts_with("repeats")
+            || reason.starts_with("in_window")
+        {
+            self.contained.entry(at).or_insert_with(|| reason.clone());
+        }
+        let known = self.contained.get(&at).filter(|_| self.left.is_empty()).cloned();
+        known.unwrap_or(reason)
+    }
+
     /// Offers the `left` tokens of a room to a document. Returns the reason to exclude it, or `None` if it is
-    /// kept.
+    /// kept. A member of a group is offered them in its shortest form.
     pub fn offer_one(
         &mut self,
         at: usize,
         left: i64,
         (room, cap): (i64, i64),
         stopped: bool,
+        is_group: bool,
     ) -> Option<String> {
         let included = self.included_documents();
         let mut forms = self.forms_of(at);
-        if self.s.config.rag.variants == Variants::Breadth && !self.depends(at) {
+        if is_group || self.s.config.rag.variants == Variants::Breadth && !self.depends(at) {
             forms = forms.split_off(forms.len() - 1);
         }
         let recalled = self.left_for_recalled(at);
-        // Forms are tried in their order. What holds for the last one decides.
+        // Forms are tried in their order, and the last one decides.
         let mut form = forms[0];
         let mut refused = None;
         for tried in forms {

@@ -20,6 +20,8 @@ pub struct Item {
     pub variants: Vec<String>,
     /// The ids of documents beside which it is sent.
     pub requires: Vec<&'static str>,
+    /// The name of its group.
+    pub group: Option<&'static str>,
     /// For each list, the score of the item there.
     hits: [Option<i32>; 3],
 }
@@ -49,6 +51,7 @@ pub fn items(session: &Session) -> Vec<Item> {
                     recalls: document.recalls,
                     variants: document.variant_texts(),
                     requires: document.requires.clone(),
+                    group: document.group,
                     hits,
                 }
             })
@@ -73,6 +76,7 @@ pub fn items(session: &Session) -> Vec<Item> {
                     if copy.requires.is_empty() {
                         item.requires.clear();
                     }
+                    item.group = item.group.or(copy.group);
                 }
                 None => items.push(copy),
             }
@@ -92,7 +96,7 @@ impl Item {
         let quoted = self.recalls.map(|(at, count)| (at, at + count));
         let places = (known(span), known(self.position), known(quoted));
         let variants = (self.variants.is_empty(), self.variants.clone());
-        let requires = (self.requires.is_empty(), self.requires.clone());
+        let requires = (self.requires.is_empty(), self.requires.clone(), known(self.group));
         let rest = (places, variants, requires);
         (Reverse(self.score), Reverse(self.date), known(self.origin), known(self.ttl), rest)
     }
@@ -101,7 +105,7 @@ impl Item {
     fn tie(&self) -> impl Ord + use<> {
         let span = self.span.as_ref().map(|span| (span.start, span.end));
         let quoted = self.recalls.map(|(at, count)| (at, at + count));
-        let rest = (self.position, quoted, self.variants.clone(), self.requires.clone());
+        let rest = (self.position, quoted, self.variants.clone(), self.requires.clone(), self.group);
         (Reverse(self.date), self.id, self.text.clone(), self.origin, self.ttl, span, rest)
     }
 }

@@ -213,7 +213,11 @@ pub fn planned(oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdi
         ranks.entry(key).or_default().push(rank);
     }
     let mut rank = |key: String| {
-        let ranks = ranks.get_mut(&key).filter(|ranks| !ranks.is_empty());
+        // A group is out whatever the budget, or for lack of tokens.
+        let either = [key.clone(), key.trim_end_matches(" group").to_owned()];
+        let is_left = |key: &&String| ranks.get(*key).is_some_and(|ranks| !ranks.is_empty());
+        let found = either.iter().find(is_left).cloned();
+        let ranks = found.and_then(|key| ranks.get_mut(&key));
         ranks.map_or_else(|| format!("unexpected {key}"), |ranks| format!("rag {}", ranks.remove(0)))
     };
     for row in &plan.included {
@@ -233,6 +237,7 @@ pub fn planned(oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdi
                     LimitedBy::RulesLimit => "rules_limit",
                     LimitedBy::RecallShare => "recall_share",
                     LimitedBy::Prefix => "prefix",
+                    LimitedBy::Group => "group",
                     LimitedBy::Overflow => "overflow",
                     LimitedBy::StickyWindow => "sticky_window",
                     LimitedBy::StickyDocuments => "sticky_documents",

@@ -69,6 +69,8 @@ pub struct Document {
     pub variants: Vec<u16>,
     /// The ids of documents beside which it is sent.
     pub requires: Vec<&'static str>,
+    /// The name of its group.
+    pub group: Option<&'static str>,
 }
 
 /// The names of ranked lists. The first one is that of the list that has no name.
@@ -309,8 +311,8 @@ impl Document {
     pub fn plain(id: &'static str, size: usize, score: i32) -> Self {
         let (origin, ttl, span, position, date, recalls) = (None, None, None, None, None, None);
         let text = "D".repeat(size);
-        let (variants, requires) = (Vec::new(), Vec::new());
-        Self { id, text, score, origin, ttl, span, position, date, recalls, list: 0, variants, requires }
+        let (variants, requires, group, list) = (Vec::new(), Vec::new(), None, 0);
+        Self { id, text, score, origin, ttl, span, position, date, recalls, list, variants, requires, group }
     }
 
     /// Returns the texts of the variants. The first one has the name `v0`.
@@ -329,6 +331,7 @@ impl Document {
         let item = self.position.map_or(item.clone(), |position| item.with_position(position));
         let item = self.date.map_or(item.clone(), |date| item.with_date(date));
         let item = self.recalls.map_or(item.clone(), |(at, count)| item.with_messages(at..at + count));
+        let item = self.group.map_or(item.clone(), |group| item.with_group(group));
         let item = self.requires.iter().fold(item, |item, id| item.with_required(*id));
         let variants = (0..).zip(self.variant_texts());
         let item = variants.fold(item, |item, (at, text)| item.with_variant(format!("v{at}"), text));

@@ -103,7 +103,9 @@ pub fn with_texts(sessions: impl Strategy<Value = Session>) -> impl Strategy<Val
     let texts = prop_oneof![11 => Just(None), 9 => texts().prop_map(Some)];
     let dependents = prop::option::weighted(0.3, dependents());
     let forms = prop::option::weighted(0.35, forms());
-    (sessions, texts, forms, dependents).prop_map(|(session, texts, forms, dependents)| {
+    let group = prop_oneof![2 => Just(None), 3 => Just(Some("g1")), 1 => Just(Some("g2"))];
+    let groups = prop::option::weighted(0.3, prop::collection::vec(group, 1..6));
+    (sessions, texts, forms, dependents, groups).prop_map(|(session, texts, forms, dependents, groups)| {
         let session = match texts {
             Some(texts) => texts.added_to(session),
             None => session,
@@ -112,10 +114,18 @@ pub fn with_texts(sessions: impl Strategy<Value = Session>) -> impl Strategy<Val
             Some(forms) => forms.added_to(session),
             None => session,
         };
-        match dependents {
+        let mut session = match dependents {
             Some(dependents) => with_dependents(session, &dependents),
             None => session,
+        };
+        let groups = groups.unwrap_or_default();
+        for (document, group) in session.rag.iter_mut().zip(groups.into_iter().cycle()) {
+            document.group = group;
+            if group.is_some() {
+                document.requires.clear();
+            }
         }
+        session
     })
 }
 
