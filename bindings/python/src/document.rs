@@ -10,6 +10,7 @@ use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict, types::PyTuple};
 /// `position` is the number of a chunk in its source, `span` its place there as (start, end), `date` the date
 /// in seconds since 1970. `variants` are shorter texts that may be sent instead, as (name, text), the longest
 /// first. `requires` are the ids of documents beside one of which this one is sent, such as its neighbour.
+/// All documents with one `group` are sent, or none of them.
 #[pyclass(frozen, get_all, eq, from_py_object, module = "context_window")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Document {
@@ -33,6 +34,8 @@ pub(crate) struct Document {
     variants: Vec<(String, String)>,
     /// The ids of documents beside one of which this one is sent.
     requires: Vec<String>,
+    /// The name of a group, whose documents are sent together or not at all, or None.
+    group: Option<String>,
 }
 
 #[pymethods]
@@ -41,7 +44,7 @@ impl Document {
     #[new]
     #[pyo3(signature = (
         id, score, text, source=None, ttl=None, position=None, span=None, date=None, variants=None,
-        requires=None
+        requires=None, group=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn new(
@@ -55,6 +58,7 @@ impl Document {
         date: Option<i64>,
         variants: Option<Vec<(String, String)>>,
         requires: Option<Vec<String>>,
+        group: Option<String>,
     ) -> Self {
         let position = position.map(|position| position.0);
         let span = span.map(|(start, end)| (start.0, end.0));
@@ -69,6 +73,7 @@ impl Document {
             date,
             variants: variants.unwrap_or_default(),
             requires: requires.unwrap_or_default(),
+            group,
         }
     }
 
@@ -78,10 +83,12 @@ impl Document {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let place = (self.position, self.span, self.date);
-        let texts = (&self.text, self.source.as_deref(), &self.variants, &self.requires);
-        let arguments =
-            (&self.id, self.score, texts.0, texts.1, self.ttl, place.0, place.1, place.2, texts.2, texts.3)
-                .into_pyobject(py)?;
+        let texts = (&self.text, self.source.as_deref(), &self.variants, &self.requires, &self.group);
+        let arguments = (
+            &self.id, self.score, texts.0, texts.1, self.ttl, place.0, place.1, place.2, texts.2, texts.3,
+            texts.4,
+        )
+            .into_pyobject(py)?;
         Ok((py.get_type::<Self>().into_any(), arguments))
     }
 }
@@ -110,7 +117,7 @@ pub(crate) fn item(place: &str, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
     let document = if let Ok(document) = given.cast::<Document>() {
         document.get().clone()
     } else if let Ok((id, score, text)) = given.extract::<(String, f64, String)>() {
-        Document::new(id, score, text, None, None, None, None, None, None, None)
+        Document::new(id, score, text, None, None, None, None, None, None, None, None)
     // Only type errors need the index added: other errors come from Python itself and stay as they are.
     } else if let Ok(dict) = given.cast::<PyDict>() {
         let placed = |error: PyErr| input(format!("{place}: {}", error.value(given.py())));
@@ -121,7 +128,7 @@ pub(crate) fn item(place: &str, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
         let detail = "expected a Document, a dict with id, score and text, or a tuple (id, score, text)";
         return Err(input(format!("{place}: {detail}; found {}", types(given))));
     };
-    let Document { id, score, text, source, ttl, position, span, date, variants, requires } = document;
+    let Document { id, score, text, source, ttl, position, span, date, variants, requires, group } = document;
     let mut item = RagItem::new(id, score, text);
     if let Some(source) = source {
         item = item.with_origin(source);
@@ -140,6 +147,9 @@ pub(crate) fn item(place: &str, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
     }
     for id in requires {
         item = item.with_required(id);
+    }
+    if let Some(group) = group {
+        item = item.with_group(group);
     }
     Ok(match ttl {
         Some(turns) => item.with_ttl(Ttl::turns(turns)),
@@ -186,6 +196,7 @@ fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {
     let pairs = "a list of pairs (name, text), or of dicts with name and text";
     let variants = get("variants")?.map(|given| variants(&given).map_err(typed("variants", pairs)));
     let requires = get("requires")?.map(|ids| ids.extract().map_err(typed("requires", "a list of ids")));
+    let group = get("group")?.map(|group| group.extract().map_err(typed("group", "a string")));
     let date = get("date")?.map(|date| date.extract().map_err(typed("date", "seconds since 1970")));
     Ok(Document {
         id: needed("id")?.extract().map_err(typed("id", "a string"))?,
@@ -198,5 +209,6 @@ fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {
         date: date.transpose()?.flatten(),
         variants: variants.transpose()?.unwrap_or_default(),
         requires: requires.transpose()?.flatten().unwrap_or_default(),
+        group: group.transpose()?.flatten(),
     })
 }

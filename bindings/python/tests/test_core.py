@@ -585,6 +585,17 @@ def test_a_neighbour_is_sent_beside_its_chunk() -> None:
         )
 
 
+def test_a_group_is_sent_whole_or_not_at_all() -> None:
+    log = cw.Conversation([{"role": "user", "content": "Which prices?"}])
+    pages = [cw.Document(f"prices#{at}", 0.9 - at, f"Page {at}. " * 20, group="prices") for at in range(2)]
+    written = [{"id": page.id, "score": page.score, "text": page.text, "group": "prices"} for page in pages]
+    for given in (pages, written):
+        plans = [cw.Manager("gpt-4o").plan(log, documents=given, prompt_budget=budget) for budget in (150, 400)]
+        assert [sum(row.kind == "document" for row in plan.included) for plan in plans] == [0, 2]
+        assert str(plans[0].excluded[0].why).startswith("too large with its whole group;")
+    assert pickle.loads(pickle.dumps(pages[0])) == pages[0] and pages[0].group == "prices"
+
+
 def test_a_shorter_form_is_sent_if_the_whole_text_does_not_fit() -> None:
     log = cw.Conversation([{"role": "user", "content": "How long do refunds take?"}])
     text = "Refunds take 5 days. A clerk checks the invoice first. " * 9

@@ -72,7 +72,11 @@ impl<'a> ComparisonInputs<'a> {
             Input::Items => {
                 let texts = |request: &PlanRequest<'_>| {
                     let text = |item: &RagItem| {
-                        let parts = (item.text.clone(), item.variants.clone(), item.requires.clone());
+                        let parts = (
+                            item.text.clone(),
+                            item.variants.clone(),
+                            (item.requires.clone(), item.group.clone()),
+                        );
                         (item.id.clone(), parts)
                     };
                     let mut texts: Vec<_> = request.rag.iter().map(text).collect();

@@ -5,7 +5,7 @@
 //! - Rules: S9 (policies and duplicates that need no budget), S19 (groups), S5 (the set), T1.
 
 use super::{
-    Rank, checks, groups,
+    Rank, checks,
     ranking::{self, ListRanks, RankedItem},
 };
 use crate::{
@@ -128,7 +128,7 @@ impl<'a> DocumentSource<'a> {
         // member of an excluded group are no duplicates.
         loop {
             let (documents, count) = self.in_order(last, &incomplete)?;
-            let more = groups::incomplete_groups(self.items, &documents, &incomplete);
+            let more = incomplete_groups(self.items, &documents, &incomplete);
             if more.is_empty() {
                 return Ok((documents, count));
             }
@@ -176,7 +176,7 @@ impl<'a> DocumentSource<'a> {
             let known = give.as_ref().and_then(|labels| labels.known(item));
             let label = known.or_else(|| give.as_ref()?.next());
             let before = places.get(&item.id);
-            let missing = groups::group_of(item).and_then(|name| incomplete.get(name));
+            let missing = item.group.as_deref().and_then(|name| incomplete.get(name));
             let mut forms = forms(item, before, rules);
             let out = match policy((item, label), hash, &mut forms, rules, eligibility, meter)? {
                 Some(reason) => Some(reason),
@@ -185,7 +185,7 @@ impl<'a> DocumentSource<'a> {
                     Some(ExcludedReason::Policy(PolicyRule::QuestionSent))
                 }
                 // A document of the last prompt stays without its group.
-                None if before.is_none() && missing.is_some() => missing.map(groups::without_member),
+                None if before.is_none() && missing.is_some() => missing.map(without_member),
                 None => find_repeat(&mut ids, &mut texts, item, hash),
             };
             if let Some(give) = give.as_mut().filter(|_| known.is_none() && out.is_none()) {
@@ -215,6 +215,29 @@ impl<'a> DocumentSource<'a> {
         }
         Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
     }
+}
+
+/// Finds the groups of which a policy excludes a member, each with the id of that member. Returns nothing but
+/// those that are not `known`.
+fn incomplete_groups<'a>(
+    items: &'a RetrievedItems,
+    documents: &[Document],
+    known: &BTreeMap<&'a str, ItemId>,
+) -> BTreeMap<&'a str, ItemId> {
+    let mut found = BTreeMap::new();
+    for document in documents {
+        let item = &items[document.at];
+        let Some(name) = item.group.as_deref().filter(|name| !known.contains_key(name)) else { continue };
+        if !matches!(document.out, None | Some(ExcludedReason::Duplicate { .. })) {
+            found.entry(name).or_insert_with(|| item.id.clone());
+        }
+    }
+    found
+}
+
+/// Returns the reason to exclude the other members of a group because of one.
+pub(crate) fn without_member(of: &ItemId) -> ExcludedReason {
+    ExcludedReason::Policy(PolicyRule::Group { of: of.clone() })
 }
 
 /// Returns the forms in which a document may be sent. A document of the last prompt keeps the form that it

@@ -5,11 +5,7 @@
 //! - Rules: S19.
 
 use super::{Rank, documents::Document};
-use crate::{
-    item::ItemId,
-    plan::reason::{ExcludedReason, PolicyRule},
-    rag::{RagItem, RetrievedItems},
-};
+use crate::{item::ItemId, plan::reason::ExcludedReason, rag::RetrievedItems};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A group of documents.
@@ -30,34 +26,6 @@ pub(crate) struct Groups {
     all: Vec<Group>,
     /// The number of the group of each member that is not in the last prompt.
     numbers: BTreeMap<Rank, usize>,
-}
-
-/// The reason to exclude the other members of a group because of one.
-pub(crate) fn without_member(of: &ItemId) -> ExcludedReason {
-    ExcludedReason::Policy(PolicyRule::Group { of: of.clone() })
-}
-
-/// Finds the groups of which a policy excludes a member, each with the id of that member. Returns nothing but
-/// those that are not `known`.
-pub(super) fn incomplete_groups<'a>(
-    items: &'a RetrievedItems,
-    documents: &[Document],
-    known: &BTreeMap<&'a str, ItemId>,
-) -> BTreeMap<&'a str, ItemId> {
-    let mut found = BTreeMap::new();
-    for document in documents {
-        let item = &items[document.at];
-        let Some(name) = group_of(item).filter(|name| !known.contains_key(name)) else { continue };
-        if !matches!(document.out, None | Some(ExcludedReason::Duplicate { .. })) {
-            found.entry(name).or_insert_with(|| item.id.clone());
-        }
-    }
-    found
-}
-
-/// Returns the name of the group of a document.
-pub(super) fn group_of(item: &RagItem) -> Option<&str> {
-    item.group.as_deref()
 }
 
 impl Groups {
@@ -84,7 +52,7 @@ impl Groups {
         let ids = ranks_by_id(items, documents);
         for (rank, document) in ranked(documents) {
             let item = &items[document.at];
-            let Some(name) = group_of(item) else { continue };
+            let Some(name) = item.group.as_deref() else { continue };
             let at = match &document.out {
                 None => number(&mut groups, name),
                 Some(ExcludedReason::Duplicate { .. }) => number(&mut groups, name),
@@ -105,7 +73,7 @@ impl Groups {
         }
         let known: BTreeSet<usize> = new.iter().copied().collect();
         for item in items.iter().enumerate().filter(|(at, _)| !known.contains(at)).map(|(_, item)| item) {
-            if let Some(name) = group_of(item) {
+            if let Some(name) = item.group.as_deref() {
                 let at = number(&mut groups, name);
                 groups.all[at].retained.insert(item.id.clone(), places_of(&item.id));
             }
@@ -142,7 +110,8 @@ impl<'a> Names<'a> {
             let repeated = ids.get(of).map(|rank| &documents[rank.to_usize()]);
             // A document of the last prompt stays without its group.
             let repeated = repeated.filter(|one| one.sent_at.is_none()).map(|one| &items[one.at]);
-            let pair = group_of(&items[document.at]).zip(repeated.and_then(group_of));
+            let pair =
+                items[document.at].group.as_deref().zip(repeated.and_then(|item| item.group.as_deref()));
             if let Some((a, b)) = pair {
                 let (a, b) = (names.first(a), names.first(b));
                 if a != b {

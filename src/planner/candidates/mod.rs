@@ -61,8 +61,8 @@ pub(crate) use comparisons::{Comparisons, Neighbours};
 pub(crate) use costs::Costs;
 #[cfg(test)]
 pub(crate) use costs::WEIGHED;
-pub(crate) use documents::{Document, Required};
-pub(crate) use groups::{Group, Groups, without_member};
+pub(crate) use documents::{Document, Required, without_member};
+pub(crate) use groups::{Group, Groups};
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
 pub(crate) use map::CandidateMap;

@@ -231,8 +231,8 @@ impl<W: Walker> Selector<'_, W> {
     }
 
     /// Finds the form of a document that fits into the `left` tokens of a room, or the reason to exclude it:
-    /// the fullest form that fits, or only the shortest with `variants = "breadth"` (rule S17) and in a group.
-    /// A document that does not fit is not compared with other texts (rule S9).
+    /// the fullest form that fits, or only the shortest with `variants = "breadth"` (rule S17) and in a
+    /// group. A document that does not fit is not compared with other texts (rule S9).
     fn fit(
         &self,
         rank: Rank,

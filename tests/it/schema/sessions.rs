@@ -79,7 +79,8 @@ fn full_sessions() -> [Value; 4] {
         "pinned": [{"id": "tone", "text": "Short.", "priority": "high", "ttl": {"limited": 3}, "ttl_asked": false}],
         "rag": [{"id": "r", "text": "Five days.", "score": 0.9, "source": "handbook", "ttl": "unlimited",
             "span": [40, 2000], "position": 3, "date": "2026-11-27T10:00:00Z",
-            "variants": [{"name": "title", "text": "Days"}], "requires": ["q"]}],
+            "variants": [{"name": "title", "text": "Days"}], "requires": ["q"]},
+            {"id": "u", "text": "Five.", "score": 0.9, "group": "g"}, {"id": "v", "text": "Six.", "score": 0.9, "group": 7}],
         "passages": {
             "words": [{"id": "q", "text": "Six days.", "score": 1, "source": null, "ttl": "none_remaining", "date": 1795773600}],
             "meaning": [{"id": "q", "text": "Six days.", "score": 0.5, "date": "2026-11-27"}]

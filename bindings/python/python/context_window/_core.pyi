@@ -255,6 +255,7 @@ class Document:
         date: int | None = None,
         variants: list[tuple[str, str]] | None = None,
         requires: list[str] | None = None,
+        group: str | None = None,
     ) -> None: ...
     @property
     def id(self) -> str: ...
@@ -276,6 +277,8 @@ class Document:
     def variants(self) -> list[tuple[str, str]]: ...
     @property
     def requires(self) -> list[str]: ...
+    @property
+    def group(self) -> str | None: ...
 
 @final
 class Committed:

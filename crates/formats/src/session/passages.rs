@@ -24,6 +24,7 @@ pub(crate) struct Passage {
     messages: Option<Messages>,
     variants: Option<Vec<Variant>>,
     requires: Option<Vec<Id>>,
+    group: Option<Id>,
 }
 
 /// A shorter text of a document.
@@ -44,6 +45,7 @@ impl From<Passage> for RagItem {
         item.date = passage.date.map(|date| date.0);
         item.messages = passage.messages.map(|messages| messages.0);
         item.requires = passage.requires.into_iter().flatten().map(|id| id.into_text().into()).collect();
+        item.group = passage.group.map(|name| name.into_text().into());
         item.variants =
             passage.variants.into_iter().flatten().map(|one| (one.name.into(), one.text.into())).collect();
         item

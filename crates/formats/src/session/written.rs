@@ -66,6 +66,8 @@ struct Document {
     variants: Vec<Variant>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     requires: Vec<ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -145,6 +147,7 @@ pub fn session_json(
             messages: item.messages.as_ref().map(|messages| [messages.start, messages.end]),
             variants: item.variants.iter().map(variant).collect(),
             requires: item.requires.clone(),
+            group: item.group.as_deref().map(str::to_owned),
         })
     };
     let documents = |items: &[RagItem]| items.iter().map(document).collect::<Result<Vec<_>, Error>>();

@@ -117,9 +117,9 @@ fn document() -> impl Strategy<Value = RagItem> {
     let messages = prop::option::of((0..4usize, 0..4usize));
     let place = (prop::option::of(0..50u64), prop::option::of(0..9u64), prop::option::of(-9..9i64), messages);
     let variants = prop::collection::vec("[xy]{0,2}", 0..3);
-    let others = (variants, prop::collection::vec("[a-e]", 0..2));
+    let others = (variants, prop::collection::vec("[a-e]", 0..2), prop::option::of("[gh]"));
     ("[a-e]", -3..3i32, "[xy]{1,2}", prop::option::of("[pq]"), place, others).prop_map(
-        |(id, score, text, origin, (start, position, date, messages), (variants, requires))| {
+        |(id, score, text, origin, (start, position, date, messages), (variants, requires, group))| {
             let mut item = RagItem::new(ItemId::from(id), f64::from(score), text);
             item.origin = origin.map(Into::into);
             item.span = start.map(|start| start..start + 7);
@@ -128,6 +128,7 @@ fn document() -> impl Strategy<Value = RagItem> {
                 item = item.with_variant(at.to_string(), variant);
             }
             item = requires.into_iter().fold(item, RagItem::with_required);
+            item.group = group.map(Into::into);
             match messages {
                 Some((start, end)) => item.with_messages(start..end),
                 None => item,
