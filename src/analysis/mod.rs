@@ -61,7 +61,7 @@ pub(crate) mod explain;
 pub(crate) mod diff;
 pub(crate) mod replay;
 
-pub use crate::citations::{Citation, CitationVerdict, Citations};
+pub use crate::citations::{Citation, CitationVerdict, Citations, NativeCitation};
 pub use crate::plan::{PrefixCause, prefix::Prefix};
 pub use diff::{Cause, Change, Diff, Evidence, ItemState, ReasoningChange, ToolsChange};
 pub use explain::{Advice, AdvisedChange, ConfirmedRemedy, Explanation, Interval};

@@ -1,12 +1,14 @@
 //! Citations in replies: documents by their labels, and quotes of their texts (rule S16).
 
 mod brackets;
+mod native;
 mod quotes;
 
 use crate::{
     item::ItemId,
+    message::Message,
     plan::{ContextPlan, PlannedItem},
-    provider::wording,
+    provider::sent_document,
 };
 use brackets::Brackets;
 use std::{
@@ -47,6 +49,23 @@ pub struct Citations {
     sent: BTreeMap<u32, (ItemId, Arc<str>)>,
     /// Documents of earlier prompts that are not in this one.
     earlier: BTreeMap<u32, ItemId>,
+    /// The native documents of the prompt in order: the document with its text, or `None` for a block of the
+    /// application.
+    blocks: Vec<Option<(ItemId, Arc<str>)>>,
+}
+
+/// A citation that the provider writes beside the text of a reply (rule S20).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NativeCitation {
+    /// The number of the document among all native documents of the prompt, from 0.
+    pub document_index: u64,
+    /// The cited document. `None` if the prompt has no document with this number.
+    pub document: Option<ItemId>,
+    /// The cited text.
+    pub cited_text: String,
+    /// The result of the check.
+    pub verdict: CitationVerdict,
 }
 
 /// A label in a reply.
@@ -136,6 +155,33 @@ impl Citations {
         found
     }
 
+    /// Returns the native documents of the prompt in the order of the provider's `document_index`: the id of
+    /// each, or `None` for a block of the application. Returns nothing without `rag.format = "native"`.
+    pub fn blocks(&self) -> impl Iterator<Item = Option<&ItemId>> {
+        self.blocks.iter().map(|block| block.as_ref().map(|(id, _)| id))
+    }
+
+    /// Checks the citations that the provider wrote beside the text of a reply, in their order. Those of
+    /// blocks of the application are left out.
+    #[must_use]
+    pub fn check_native(&self, reply: &Message) -> Vec<NativeCitation> {
+        native::find(reply)
+            .into_iter()
+            .filter_map(|(document_index, cited_text)| {
+                let at = usize::try_from(document_index).unwrap_or(usize::MAX);
+                let (document, verdict) = match self.blocks.get(at) {
+                    Some(None) => return None,
+                    None => (None, CitationVerdict::Unknown),
+                    Some(Some((id, text))) if quotes::contains(text, &cited_text) => {
+                        (Some(id.clone()), CitationVerdict::Valid)
+                    }
+                    Some(Some((id, _))) => (Some(id.clone()), CitationVerdict::Misquoted),
+                };
+                Some(NativeCitation { document_index, document, cited_text, verdict })
+            })
+            .collect()
+    }
+
     /// Returns the quotes that a document with one of the labels after them contains, as bytes of the reply.
     fn confirmed_quotes(&self, reply: &str, all: &[Brackets]) -> BTreeSet<(usize, usize)> {
         // A quote before several labels may be from any of their documents.
@@ -160,22 +206,30 @@ impl ContextPlan {
     #[must_use]
     pub fn citations(&self) -> Citations {
         let mut citations = Citations::default();
+        let mut blocks: BTreeMap<String, (ItemId, Arc<str>)> = BTreeMap::new();
         let rows: Vec<&PlannedItem> = self.included.iter().filter(|row| row.kind.is_document()).collect();
         let mut rest = rows.as_slice();
         while let Some(first) = rest.first() {
-            let labels = wording::labels_in(first.body.text());
-            let ends = |row: &&PlannedItem| wording::closes_document(row.body.text());
+            let labels = sent_document::labels(first.body.text());
+            let ends = |row: &&PlannedItem| sent_document::closes(row.body.text());
             // Chunks that are one text have one line before it, with a label for each.
             let length = rest.iter().position(ends).map_or(rest.len(), |last| last + 1);
             let (group, others) = rest.split_at(length);
             rest = others;
             let sent: String = group.iter().map(|row| row.body.text()).collect();
-            let text: Arc<str> = quotes::comparable(&wording::text_of_document(&sent)).into();
+            let text: Arc<str> = quotes::comparable(&sent_document::text(&sent)).into();
+            if sent_document::is_native(&sent) {
+                let id = self.carryover.renamed.get(&first.id).unwrap_or(&first.id).clone();
+                blocks.insert(sent, (id, Arc::clone(&text)));
+            }
             for (row, label) in group.iter().zip(labels) {
                 let id = self.carryover.renamed.get(&row.id).unwrap_or(&row.id).clone();
                 citations.sent.entry(label).or_insert((id, Arc::clone(&text)));
             }
         }
+        let parts = self.messages().iter().flat_map(|message| message.parts());
+        let documents = parts.filter_map(native::document_json);
+        citations.blocks = documents.map(|json| blocks.get(json).cloned()).collect();
         let earlier = self.carryover.labels.documents();
         let earlier = earlier.filter(|(label, _)| !citations.sent.contains_key(label));
         citations.earlier = earlier.map(|(label, id)| (label, id.clone())).collect();

@@ -79,7 +79,7 @@ impl<'a> TurnCosts<'a> {
         let log = request.log;
         let candidates =
             manager.candidates(request, ContextWindowManager::sent_forms(request), &Replan::default())?;
-        let costs = Costs::new(&candidates, manager.meter(), ToolResultRendering::default());
+        let costs = Costs::new(&candidates, candidates.meter(), ToolResultRendering::default());
         let sum = |ids: &[CandidateId]| -> Result<u64, Error> {
             ids.iter().try_fold(0u64, |sum, id| Ok(sum.saturating_add(costs.whole(*id)?)))
         };

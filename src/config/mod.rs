@@ -68,7 +68,10 @@ pub use compaction::{
     SummaryOptions,
 };
 pub use load::{ConfigLayers, LoadedConfig};
-pub use rag::{DocumentHeader, DocumentOrder, Leave, ListOptions, Placement, RagFill, RagOptions, Variants};
+pub use rag::{
+    DocumentFormat, DocumentHeader, DocumentOrder, Leave, ListOptions, Placement, RagFill, RagOptions,
+    Variants,
+};
 use validate::Fault;
 
 /// All options. [`Config::default`] has the values of `config/default.toml`.

@@ -16,6 +16,8 @@ pub struct RagOptions {
     pub placement: Placement,
     /// The content of the line before each document.
     pub header: DocumentHeader,
+    /// The form in which documents are written.
+    pub format: DocumentFormat,
     /// If true, that line has a label such as `[1]`, with which a reply can cite the document (rule S16).
     pub labels: bool,
     /// The choice between documents in full and more documents in shorter forms (rule S17).
@@ -65,6 +67,7 @@ impl Default for RagOptions {
             leave: Leave::default(),
             placement: Placement::default(),
             header: DocumentHeader::default(),
+            format: DocumentFormat::default(),
             labels: false,
             variants: Variants::default(),
             min_score: None,
@@ -155,6 +158,19 @@ pub enum DocumentHeader {
     IdSource,
     /// The id, source and score.
     IdSourceScore,
+}
+
+/// The form in which documents are written in the request (rule S20).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DocumentFormat {
+    /// As text between delimiters that no document can forge (default).
+    #[default]
+    Text,
+    /// As content blocks that the model can cite, if the provider has them (Anthropic); otherwise as text,
+    /// with a notice.
+    Native,
 }
 
 /// The order of the documents in the prompt (rule O1). It is layout only: rule S8 decides which documents are

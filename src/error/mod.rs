@@ -97,6 +97,10 @@ pub(crate) enum Repr {
     #[error("RAG item `{}` has a group and requires others; expected one of the two (rule S19)", short(.id.as_str()))]
     DependentInGroup { id: ItemId },
     #[error(
+        "the provider refuses citations together with structured output (rule S20); set rag.format = \"text\", or ask for plain text"
+    )]
+    CitedStructuredOutput,
+    #[error(
         "call `{call}` of message `{}` has no result, and `conversation.repair` is \"reject\" (rule H2); push the result, or set repair to \"synthesize\" or \"drop\"",
         short(.message.as_str())
     )]
@@ -175,6 +179,7 @@ impl Error {
             | Repr::TooManyVariants { .. }
             | Repr::RepeatedVariant { .. }
             | Repr::DependentInGroup { .. }
+            | Repr::CitedStructuredOutput
             | Repr::MissingResult { .. }
             | Repr::Input { .. } => ErrorKind::Input,
         }

@@ -2,10 +2,11 @@
 //! The parts of an anchor have the same JSON as in a session file.
 
 use crate::{
+    config::DocumentFormat,
     item::ItemId,
     plan::{
         DropReason, DroppedReasoning, ResultForm,
-        anchor::{Anchor, PromptHead, PromptPiece, Sender, Target},
+        anchor::{Anchor, PromptHead, PromptPiece, Sender, Target, is_text},
         labels::Labels,
     },
     provider::model::RequestLimits,
@@ -33,6 +34,10 @@ pub struct StoredAnchor {
     rag_joined: Vec<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rag_forms: Vec<(u32, Arc<str>)>,
+    #[serde(skip_serializing_if = "is_text")]
+    rag_format: DocumentFormat,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    rag_left: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared_before: Option<ItemId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -67,6 +72,8 @@ impl From<Anchor> for StoredAnchor {
             rag_ranks,
             rag_joined,
             rag_forms,
+            rag_format,
+            rag_left,
             cleared_before,
             result_forms,
             rules,
@@ -88,6 +95,8 @@ impl From<Anchor> for StoredAnchor {
             rag_ranks,
             rag_joined,
             rag_forms,
+            rag_format,
+            rag_left,
             cleared_before,
             result_forms,
             rules,
@@ -113,6 +122,8 @@ impl From<StoredAnchor> for Anchor {
             rag_ranks,
             rag_joined,
             rag_forms,
+            rag_format,
+            rag_left,
             cleared_before,
             result_forms,
             rules,
@@ -134,6 +145,8 @@ impl From<StoredAnchor> for Anchor {
             rag_ranks,
             rag_joined,
             rag_forms,
+            rag_format,
+            rag_left,
             cleared_before,
             result_forms,
             rules,

@@ -7,6 +7,7 @@ use super::{
     reasoning::{DropReason, DroppedReasoning},
 };
 use crate::{
+    config::DocumentFormat,
     item::ItemId,
     message::WireFormat,
     provider::model::{BoundTo, Limits, Model, RequestLimits},
@@ -69,6 +70,13 @@ pub struct Anchor {
     /// The names of the forms of documents that were not sent whole, by index (rule S17).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) rag_forms: Vec<(u32, Arc<str>)>,
+    /// The format of the documents (rule S20).
+    #[serde(skip_serializing_if = "is_text")]
+    pub(crate) rag_format: DocumentFormat,
+    /// True if documents of earlier prompts left with this one, so that the next question may change the
+    /// format.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) rag_left: bool,
     /// The message before which tool results were replaced by stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cleared_before: Option<ItemId>,
@@ -503,8 +511,13 @@ impl Anchor {
             .as_deref()
             .filter(|_| live.is_some() && (self.live.is_none() || self.live.as_ref() == live));
         let ids = rag.unwrap_or_default();
-        let rag =
-            StickyDocuments { ids, ranks: &self.rag_ranks, joined: &self.rag_joined, forms: &self.rag_forms };
+        let rag = StickyDocuments {
+            ids,
+            ranks: &self.rag_ranks,
+            joined: &self.rag_joined,
+            forms: &self.rag_forms,
+            format: self.rag_format,
+        };
         Sticky { window_start: self.window_start.as_ref(), rag, ..lasting }
     }
 }
@@ -517,6 +530,8 @@ pub(crate) struct StickyDocuments<'a> {
     ranks: &'a [u32],
     joined: &'a [u32],
     forms: &'a [(u32, Arc<str>)],
+    /// The format in which they were sent.
+    format: DocumentFormat,
 }
 
 /// One document of the last prompt.
@@ -532,7 +547,17 @@ pub(crate) struct SentDocument<'a> {
     pub(crate) form: Option<&'a str>,
 }
 
+/// Checks if documents were sent as text, the default.
+pub(crate) fn is_text(format: &DocumentFormat) -> bool {
+    *format == DocumentFormat::Text
+}
+
 impl<'a> StickyDocuments<'a> {
+    /// Returns the format in which they were sent.
+    pub(crate) fn format(&self) -> DocumentFormat {
+        self.format
+    }
+
     /// Checks if there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.ids.is_empty()

@@ -5,7 +5,7 @@ use super::ContextPlan;
 use crate::{
     item::{ItemId, ItemKind},
     message::Message,
-    provider::wording,
+    provider::sent_document,
 };
 
 /// The message of one item, or of consecutive documents.
@@ -55,17 +55,15 @@ impl ContextPlan {
         while let Some((row, block)) = rows.next() {
             let mut ids = vec![row.id.clone()];
             let message = if row.kind.is_document() {
-                let mut text = String::from(wording::BLOCK_OPEN);
-                text.push_str(row.body.text());
+                let mut pieces = vec![row.body.text()];
                 // Documents of one block follow each other, and are sent as one message between one pair of
                 // delimiters.
                 while let Some((row, _)) = rows.next_if(|(next, of)| next.kind.is_document() && *of == block)
                 {
                     ids.push(row.id.clone());
-                    text.push_str(row.body.text());
+                    pieces.push(row.body.text());
                 }
-                text.push_str(wording::BLOCK_CLOSE);
-                Message::user(text)
+                sent_document::message(pieces.into_iter())
             } else {
                 row.body.clone()
             };

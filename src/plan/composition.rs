@@ -4,7 +4,7 @@ use super::{BudgetSource, ContextPlan, Overhead, PlannedItem};
 use crate::{
     item::{ItemId, ItemKind, Section, Source},
     message::{Message, Role},
-    provider::wording,
+    provider::sent_document,
     tokens::TokenCount,
 };
 use std::collections::BTreeMap;
@@ -372,10 +372,8 @@ pub fn about(arguments: &str) -> String {
 pub fn first_line(row: &PlannedItem) -> String {
     let message = &row.body;
     if row.kind.is_document() {
-        let text = wording::without_close(message.text());
         // A document that continues another one has no line before its text.
-        let body = if row.continues().is_some() { Some(text) } else { text.split_once('\n').map(|it| it.1) };
-        return one_line(body.unwrap_or_default());
+        return one_line(sent_document::piece_text(message.text(), row.continues().is_none()));
     }
     let text = message.plain_texts().find(|text| !text.trim().is_empty());
     let call =

@@ -95,6 +95,10 @@ codes! {
     WindowCut "window_cut" "S5";
     /// Documents and state of earlier prompts that are no longer sent.
     DocumentsReleased "documents_released" "S10";
+    /// Documents that are sent as text, because the provider has no blocks for them.
+    DocumentsAsText "documents_as_text" "S20";
+    /// Documents that the model cannot cite, because blocks of the conversation have no citations.
+    CitationsOff "citations_off" "S20";
     /// A note that is sent only from the next question on.
     PinWaits "pin_waits" "S10";
     /// A sticky window that is not continued.

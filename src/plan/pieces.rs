@@ -1,13 +1,14 @@
 //! The items of a prompt as hashes, for comparison with later prompts, and the anchor of a plan.
 
 use super::{
-    Anchor, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Overhead, PlannedItem, PromptHead,
+    Anchor, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, NoticeCode, Overhead, PlannedItem, PromptHead,
     PromptPiece, TOOLS, Target, rows::hash_message,
 };
 use crate::{
+    config::DocumentFormat,
     item::{ItemId, Section, Source},
     message::{Message, Tool, WireFormat},
-    provider::model::RequestLimits,
+    provider::{model::RequestLimits, native},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -63,6 +64,16 @@ fn document_forms(documents: &[&PlannedItem]) -> Vec<(u32, Arc<str>)> {
     (0..).zip(documents).filter_map(|(at, row)| Some((at, Arc::clone(&row.shorter_form()?.name)))).collect()
 }
 
+/// Returns the format of the new documents; without any, that of the retained ones.
+fn document_format(documents: &[&PlannedItem]) -> DocumentFormat {
+    let new = documents.iter().rev().find(|row| row.section == Section::Rag);
+    let is_native = |row: &&&PlannedItem| native::closes(row.body.text()) || native::opens(row.body.text());
+    match new.or(documents.last()).filter(is_native) {
+        Some(_) => DocumentFormat::Native,
+        None => DocumentFormat::Text,
+    }
+}
+
 impl ContextPlan {
     /// Returns the anchor, which lets the next prompt repeat the beginning of this one (sticky window, rule
     /// S5).
@@ -94,6 +105,8 @@ impl ContextPlan {
             rag_ranks,
             rag_joined,
             rag_forms: document_forms(&documents),
+            rag_format: document_format(&documents),
+            rag_left: self.notices.iter().any(|notice| notice.code == NoticeCode::DocumentsReleased),
             cleared_before: self.cleared_before.clone(),
             result_forms: self.carryover.result_forms.clone(),
             rules: self.carryover.rules.found(),

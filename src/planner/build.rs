@@ -10,7 +10,7 @@
 use crate::{
     config::{Placement, ReasoningPolicy},
     conversation::Conversation,
-    error::Error,
+    error::{Error, Repr},
     plan::{
         ContextPlan, DropReason,
         anchor::{Sticky, Target},
@@ -92,7 +92,8 @@ impl ContextWindowManager {
         }
         selector.record_reasons(&budgets, &mut chosen)?;
         // Lay out: prompt order, the provider's form, every token (O1, O2, H4 to H9, B3, N3).
-        let prompt = LaidOut::new(context, candidates, &selector.costs, self.meter(), (&budgets, &chosen))?;
+        let meter = candidates.meter();
+        let prompt = LaidOut::new(context, candidates, &selector.costs, meter, (&budgets, &chosen))?;
         // Check for faults. Joins and placeholders may push the prompt over its budget (N3, H5). The
         // documents of the last prompt may not fit (S5). Retained texts may have left (S10), and the provider
         // may refuse reasoning (K1 to K4). A prompt of the minimum alone is not planned again: fewer tokens
@@ -105,6 +106,9 @@ impl ContextWindowManager {
             return Ok(None);
         }
         let request = candidates.request();
+        if request.wants_structured_output && prompt.has_cited_blocks() {
+            return Err(Error::new(Repr::CitedStructuredOutput));
+        }
         let lost = self.lost_reasoning(&prompt, request)?;
         let Some(left) = replan.adjust_to(prompt.missing(), lost, self.reasoning_policy()) else {
             return Ok(None);
@@ -159,11 +163,12 @@ impl ContextWindowManager {
         replan: &Replan,
     ) -> Result<Candidates<'r>, Error> {
         let target = Target::from_model(self.model());
-        Candidates::gather(request, self.config(), self.placement(), &target, self.meter(), sticky, replan)
+        let meter = self.document_meter(request, sticky);
+        Candidates::gather(request, self.config(), self.placement(), &target, meter, sticky, replan)
     }
 
     /// Creates a solver for gathered candidates.
     pub(crate) fn solver<'p>(&'p self, candidates: &'p Candidates<'p>) -> Solver<'p> {
-        Solver::new(candidates, self.meter(), self.config())
+        Solver::new(candidates, candidates.meter(), self.config())
     }
 }

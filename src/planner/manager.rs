@@ -5,12 +5,12 @@
 //! - Rules: B1, B2, C12, H5, N6, O1, O4, S5, S12.
 
 use crate::{
-    config::{Config, Leave, Placement, ReasoningPolicy},
+    config::{Config, DocumentFormat, Leave, Placement, ReasoningPolicy},
     conversation::Conversation,
     error::Error,
-    message::{Message, Tool},
+    message::{Message, Tool, WireFormat},
     plan::{
-        ContextPlan, LedgerLine, Notice, Overflow, Overhead, Remedy, TraceIds,
+        ContextPlan, LedgerLine, Notice, NoticeCode, Overflow, Overhead, Remedy, TraceIds,
         anchor::{Anchor, Sticky, Target},
     },
     planner::{
@@ -21,6 +21,7 @@ use crate::{
         telemetry,
     },
     provider::{conform::TurnPosition, meter::Meter, model::Model},
+    text::plain::short,
     tokens::{Certainty, TokenCount, TokenCounter},
     usage::{Calibrator, TokenCalibration},
 };
@@ -49,6 +50,9 @@ use crate::{
 pub struct ContextWindowManager {
     model: Model,
     meter: Meter,
+    /// The same meter for documents as blocks without citations, and with them. `None` if the provider has no
+    /// such blocks.
+    native: Option<Box<[Meter; 2]>>,
     /// The options in use.
     config: Config,
     /// The options as the caller set them. A different model may have a provider that supports more of them
@@ -99,6 +103,8 @@ impl ContextWindowManager {
         };
         let model = model.with_think_tags(config.conversation.think_tags);
         let meter = Meter::new(counter, &model, config.rag.header)?;
+        let native = (model.wire_format == WireFormat::Anthropic)
+            .then(|| Box::new([false, true].map(|citations| meter.with_native_documents(citations))));
         let config_name = config_name(&config);
         // Both read the options as set: `replace_unsupported` below replaces those that the provider does not
         // support.
@@ -106,7 +112,7 @@ impl ContextWindowManager {
         let requested = config.clone();
         let mut config = config;
         editing::replace_unsupported(&mut config, &model);
-        Ok(Self { model, meter, config, requested, config_name, edited_here })
+        Ok(Self { model, meter, native, config, requested, config_name, edited_here })
     }
 
     /// Decides which items the prompt of this request includes within its budget, and gives a reason for
@@ -214,6 +220,37 @@ impl ContextWindowManager {
         &self.meter
     }
 
+    /// Returns the meter of a request: documents are counted in the format in which they are sent (rule S20).
+    pub(crate) fn document_meter(&self, request: &PlanRequest<'_>, sticky: Sticky<'_>) -> &Meter {
+        match (&self.native, self.document_format(sticky)) {
+            (Some(native), DocumentFormat::Native) => {
+                &native[usize::from(retained::enables_citations(request.log))]
+            }
+            _ => &self.meter,
+        }
+    }
+
+    /// Returns the meter of documents without any of earlier prompts.
+    pub(crate) fn new_document_meter(&self) -> &Meter {
+        match (&self.native, self.config.rag.format) {
+            (Some(native), DocumentFormat::Native) => &native[1],
+            _ => &self.meter,
+        }
+    }
+
+    /// Returns the format of new documents. While documents of earlier prompts stay, they have the format of
+    /// those.
+    fn document_format(&self, sticky: Sticky<'_>) -> DocumentFormat {
+        if !sticky.rag.is_empty() {
+            return sticky.rag.format();
+        }
+        let stays = |last: &&Anchor| {
+            let had_documents = last.rag.as_ref().is_some_and(|documents| !documents.is_empty());
+            self.placement() == Placement::WithQuestion && had_documents && !last.rag_left
+        };
+        sticky.last.filter(stays).map_or(self.config.rag.format, |last| last.rag_format)
+    }
+
     pub(crate) fn model(&self) -> &Model {
         &self.model
     }
@@ -269,7 +306,13 @@ impl ContextWindowManager {
         let calibrator = self.calibrator(request, limits_source.most_reported(limits)); // N6
         let mut context = PlanContext {
             editing: None,
-            notices: self.edited_here.iter().cloned().chain(logged_body::notices(request, limits)).collect(),
+            notices: self
+                .edited_here
+                .iter()
+                .cloned()
+                .chain(logged_body::notices(request, limits))
+                .chain(self.documents_as_text(request))
+                .collect(),
             states_context: requested.stated.applied(requested, limits).model_context_len.is_some(),
             model: &self.model,
             config: self.config_name.clone(),
@@ -286,6 +329,19 @@ impl ContextWindowManager {
         };
         context.editing = editing::requested_edits(&self.config, &context); // C12
         Ok(context)
+    }
+
+    /// Returns the notice of documents that are sent as text, because the provider has no blocks for them.
+    fn documents_as_text(&self, request: &PlanRequest<'_>) -> Option<Notice> {
+        let asked = self.config.rag.format == DocumentFormat::Native && !request.rag.is_empty();
+        (asked && self.native.is_none()).then(|| Notice {
+            code: NoticeCode::DocumentsAsText,
+            ids: Vec::new(),
+            text: format!(
+                "documents are sent as text: the provider of {} has no blocks for them (rag.format)",
+                short(&self.model.name)
+            ),
+        })
     }
 
     /// Returns the number of tokens at which the provider compacts by itself. Returns `None` if it does not

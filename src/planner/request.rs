@@ -16,7 +16,7 @@ use crate::{
         anchor::{Anchor, Sender},
         labels::Labels,
     },
-    provider::{meter::Meter, model::RequestLimits, wording},
+    provider::{meter::Meter, model::RequestLimits, sent_document},
     rag::{RagItem, RetrievedItems},
     usage::TokenCalibration,
 };
@@ -57,6 +57,7 @@ pub struct PlanRequest<'a> {
     pub(crate) calibration: Option<TokenCalibration>,
     pub(crate) counts_excluded: bool,
     pub(crate) lists_excluded: bool,
+    pub(crate) wants_structured_output: bool,
     pub(crate) conversation_id: Option<String>,
     pub(crate) prompt_id: Option<String>,
     /// The user's rules that were found in the messages since the last prompt, once they are asked for.
@@ -85,6 +86,7 @@ impl<'a> PlanRequest<'a> {
             calibration: None,
             counts_excluded: false,
             lists_excluded: false,
+            wants_structured_output: false,
             conversation_id: None,
             prompt_id: None,
             found_rules: OnceLock::new(),
@@ -190,6 +192,14 @@ impl<'a> PlanRequest<'a> {
     #[must_use]
     pub fn with_retrieved(mut self, items: RetrievedItems) -> Self {
         self.rag = items;
+        self
+    }
+
+    /// States that the reply has to follow a JSON schema. Anthropic refuses that together with citations, so
+    /// `build_plan` rejects a prompt with cited blocks (rule S20).
+    #[must_use]
+    pub fn with_structured_output(mut self) -> Self {
+        self.wants_structured_output = true;
         self
     }
 
@@ -301,7 +311,7 @@ impl<'a> PlanRequest<'a> {
         let mut labels = if given.is_empty() { kept } else { given };
         labels.raise_to(Some(last));
         let retained = self.log.sent_with().all_documents().flat_map(|(_, sent)| sent);
-        labels.raise_to(retained.flat_map(|sent| wording::labels_in(&sent.text)).max());
+        labels.raise_to(retained.flat_map(|sent| sent_document::labels(&sent.text)).max());
         labels
     }
 

@@ -80,7 +80,7 @@ impl ContextWindowManager {
     /// Returns a document as it is sent, with the delimiter lines around it.
     #[must_use]
     pub fn sent_document(&self, document: &RagItem) -> SentText {
-        SentText::new(document.id.clone(), self.meter().delimited_document(document))
+        SentText::new(document.id.clone(), self.new_document_meter().delimited_document(document))
     }
 
     /// Counts a document in a prompt, with the delimiter lines around it, in tokens. The planner counts
@@ -92,7 +92,8 @@ impl ContextWindowManager {
     pub fn count_document(&self, document: &RagItem) -> Result<TokenCount, Error> {
         let label = self.config().rag.labels.then_some(MANY_DOCUMENTS);
         let labelled = LabelledItem { item: document, form: Form::WHOLE, label };
-        let tokens = self.meter().document(labelled, text_hash(&document.text), u64::MAX)?.in_full();
+        let tokens =
+            self.new_document_meter().document(labelled, text_hash(&document.text), u64::MAX)?.in_full();
         Ok(self.meter().counted(tokens))
     }
 }

@@ -16,6 +16,8 @@ pub(crate) mod media_prices;
 pub(crate) mod model;
 #[doc(hidden)]
 pub mod wording;
+pub(crate) mod native;
+pub(crate) mod sent_document;
 #[doc(hidden)]
 pub mod conform;
 #[cfg(feature = "chat-template")]

@@ -274,6 +274,18 @@ mod tests {
     }
 
     #[test]
+    fn copy_with_variants_or_a_group_is_shared_in_any_order() {
+        let bare = item("a", 1.0, "one");
+        for full in [bare.clone().with_variant("title", "o"), bare.clone().with_group("g")] {
+            for copies in [[bare.clone(), full.clone()], [full.clone(), bare.clone()]] {
+                let items = RetrievedItems::from_iter(copies.clone()).with_list("titles", [bare.clone()]);
+                let shared = &items[items.lists[1].hits[0].0];
+                assert_eq!(*shared, full);
+            }
+        }
+    }
+
+    #[test]
     fn best_of_several_copies_is_shared_in_any_order() {
         let copies = [item("a", 1.0, "one"), item("a", 3.0, "one").with_origin("o")];
         let reversed = [copies[1].clone(), copies[0].clone()];

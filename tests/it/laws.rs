@@ -322,6 +322,7 @@ fn prefix_fill_is_monotone(mut session: Session, more: u64) -> Result<(), TestCa
     session.config.rag.order = DocumentOrder::Relevance;
     session.lines.clear();
     session.notes.clear();
+    session.rules.clear();
     let small = session.plan().unwrap();
     session.budget += more;
     let large = session.plan().unwrap();

@@ -46,6 +46,7 @@ mod layout;
 #[cfg(feature = "openai")]
 mod media;
 mod models;
+mod native;
 mod offloaded;
 mod oracle;
 mod pins;

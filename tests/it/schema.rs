@@ -6,7 +6,7 @@ mod sessions;
 
 use crate::support::{data, generate};
 use boon::{Compiler, SchemaIndex, Schemas};
-use context_window::{Config, ContextWindowManager, Model, TokenCounter, WireFormat};
+use context_window::{Config, ContextWindowManager, Model, TokenCounter, WireFormat, plan::NoticeCode};
 use context_window_formats::Session;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -264,7 +264,7 @@ fn values(schema: &Value) -> BTreeSet<String> {
 
 #[test]
 fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
-    let places: [(&str, &str, &str, &str); 30] = [
+    let places: [(&str, &str, &str, &str); 33] = [
         ("plan", "/properties/limits_source", "src/provider/model/limits.rs", "LimitsSource"),
         ("plan", "/properties/budget_source", "src/plan/mod.rs", "BudgetSource"),
         ("plan", "/properties/usage/properties/level", "src/usage/mod.rs", "Level"),
@@ -293,6 +293,9 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
         ("config", "/properties/rag/properties/fill", "src/config/rag.rs", "RagFill"),
         ("config", "/properties/rag/properties/placement", "src/config/rag.rs", "Placement"),
         ("config", "/properties/rag/properties/header", "src/config/rag.rs", "DocumentHeader"),
+        ("config", "/properties/rag/properties/format", "src/config/rag.rs", "DocumentFormat"),
+        ("config", "/properties/rag/properties/variants", "src/config/rag.rs", "Variants"),
+        ("session", "/$defs/previous/properties/rag_format", "src/config/rag.rs", "DocumentFormat"),
         ("config", "/properties/ttl/properties/policy", "src/config/mod.rs", "TtlPolicy"),
         ("config", "/properties/usage/properties/base", "src/config/mod.rs", "UsageBase"),
         (
@@ -332,6 +335,9 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
     let remedies = schema["$defs"]["remedy"]["oneOf"].as_array().unwrap();
     let remedies = remedies.iter().map(|one| one["required"][0].as_str().unwrap().to_owned());
     assert_eq!(remedies.collect::<BTreeSet<String>>(), variants("src/plan/mod.rs", "Remedy"));
+    let codes = NoticeCode::ALL.iter().map(|code| code.name().to_owned());
+    let shown = values(&schema["properties"]["notices"]["items"]["properties"]["code"]);
+    assert_eq!(codes.collect::<BTreeSet<String>>(), shown);
 }
 
 /// Values of the schema that no source text names: each of these occurs in some plan.

@@ -243,3 +243,18 @@ fn too_many_variants_and_equal_names_are_errors() {
     let twice = "RAG item `a` has two variants named `s`; expected different names (rule S17)".to_owned();
     assert_eq!(error(&["s", "t", "s"]), Err((ErrorKind::Input, twice)));
 }
+
+/// A label belongs to a document with all of its texts, so a changed summary has a label of its own (rule
+/// S16).
+#[test]
+fn changed_variant_gets_another_label() {
+    let (manager, log) = (manager(|rag| rag.labels = true), question());
+    let item = |summary: &str| RagItem::new("a", 0.9, "one two three").with_variant("summary", summary);
+    let label = |plan: &ContextPlan| plan.included[0].label();
+    let first = plan(&manager, &log, [item("one")], 2_000);
+    let next = |item: RagItem| {
+        let request = PlanRequest::new(&log).with_rag([item]).with_previous(first.anchor());
+        label(&manager.build_plan(&request.with_limits(RequestLimits::prompt_budget(2_000))).unwrap())
+    };
+    assert_eq!((label(&first), next(item("one")), next(item("two"))), (Some(1), Some(1), Some(2)));
+}

@@ -115,7 +115,7 @@ impl<'p> Ranked<'p> {
             Some(sequence) => sequence,
             None => {
                 // Computed before `get_or_init`, because counting may fail.
-                let (meter, placement) = (self.manager.meter(), self.manager.placement());
+                let (meter, placement) = (self.candidates.meter(), self.manager.placement());
                 let costs = SequenceCosts::new(self.candidates, meter, placement)?;
                 known.get_or_init(|| costs.map(RefCell::new))
             }

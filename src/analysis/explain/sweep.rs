@@ -372,8 +372,8 @@ impl<'p> Sweep<'p> {
             let solution = solver.solve_in_detail(&context, budget, replan.tokens_withheld())?;
             let (selector, budgets) = solution.final_trial();
             let (costs, chosen) = (&selector.costs, &solution.chosen);
-            let prompt =
-                LaidOut::new(&context, solver.candidates(), costs, self.manager.meter(), (&budgets, chosen))?;
+            let candidates = solver.candidates();
+            let prompt = LaidOut::new(&context, candidates, costs, candidates.meter(), (&budgets, chosen))?;
             let (excess, placeholders) = (prompt.excess(), prompt.required_by_provider());
             if !solution.is_minimal() && replan.withhold_tokens(excess, placeholders) {
                 continue;

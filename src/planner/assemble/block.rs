@@ -17,9 +17,8 @@ use crate::{
     planner::{
         candidates::{CandidateId, Rank},
         eligibility::Eligibility,
-        retained::document_block,
     },
-    provider::{conform::TurnPosition, wording},
+    provider::{conform::TurnPosition, sent_document},
     rag::LabelledItem,
 };
 use std::sync::Arc;
@@ -73,14 +72,16 @@ impl<'r> LaidOut<'r> {
     ) -> Result<(), Error> {
         let kept = self.chosen.included.get(candidate);
         self.draft.first_rows.push(self.draft.rows.len());
-        let mut pieces = self.meter.block();
+        let block = self.meter.block_around(documents.first().map_or("", |first| &first.text));
+        let mut pieces = block;
         for (document, row) in
             documents.iter().zip(self.candidates.retained().document_rows(documents, place))
         {
             if row != document.id {
                 self.draft.renamed.insert(row.clone(), document.id.clone());
             }
-            let tokens = self.meter.sent_document(&document.text)?;
+            let text = self.candidates.retained().as_sent(document);
+            let tokens = self.meter.sent_document(&text)?;
             pieces += tokens;
             let form = self.candidates.retained().shorter_form(place, document);
             let facts = form.map(|name| {
@@ -98,10 +99,10 @@ impl<'r> LaidOut<'r> {
                 reason: kept.reason,
                 token_estimate: self.meter.counted(tokens),
                 document: facts,
-                body: Message::user(&*document.text),
+                body: Message::user(text),
             });
         }
-        self.end_of_block(document_block(documents), pieces)
+        self.end_of_block(self.candidates.retained().documents_message(documents), block, pieces)
     }
 
     /// Writes the new documents as one message of the user role. External text never gets the system role.
@@ -110,8 +111,9 @@ impl<'r> LaidOut<'r> {
             return Ok(());
         }
         self.draft.first_rows.push(self.draft.rows.len());
-        let mut text = String::from(wording::BLOCK_OPEN);
-        let (mut pieces, mut added) = (self.meter.block(), 0);
+        let mut sent: Vec<String> = Vec::new();
+        let block = self.meter.block();
+        let (mut pieces, mut added) = (block, 0);
         let texts = arrangement::in_prompt_order(self.candidates, &self.chosen.taken, self.context.order);
         let mut in_order: Vec<Rank> = Vec::new();
         for chunks in &texts {
@@ -133,16 +135,15 @@ impl<'r> LaidOut<'r> {
                 added += i128::from(self.meter.sent_document(&whole)?) - i128::from(paid);
             }
             pieces += paid;
-            text.push_str(&whole);
+            sent.push(whole);
         }
         self.draft.document_ranks = numbered(&in_order);
         self.draft.documents = in_order;
-        text.push_str(wording::BLOCK_CLOSE);
         // If the block does not add up, its own joins contain those of its texts.
         if self.meter.block_adds_up() && added != 0 {
             self.line(Overhead::Joins, added);
         }
-        self.end_of_block(text, pieces)
+        self.end_of_block(sent_document::message(sent.iter().map(String::as_str)), block, pieces)
     }
 
     /// Returns an included document in the form in which it is sent.
@@ -198,12 +199,12 @@ impl<'r> LaidOut<'r> {
         Ok(tokens)
     }
 
-    /// Writes the message that contains documents, and the lines of the overhead for it.
-    fn end_of_block(&mut self, text: String, pieces: u64) -> Result<(), Error> {
-        let block = Message::user(text);
-        self.line(Overhead::RagBlock, i128::from(self.meter.block()));
+    /// Writes the message that contains documents, and the lines of the overhead for it: the tokens `around`
+    /// them, and the difference to the sum of all `pieces`.
+    fn end_of_block(&mut self, block: Message, around: u64, pieces: u64) -> Result<(), Error> {
+        self.line(Overhead::RagBlock, i128::from(around));
         // This counter counts the message as one text, which differs from the sum of its pieces (N3).
-        if !self.meter.block_adds_up() && !self.meter.is_rendered() {
+        if !block.has_opaque_parts() && !self.meter.text_block_adds_up() && !self.meter.is_rendered() {
             let whole = i128::from(self.meter.message(&block, TurnPosition::Live, u64::MAX)?.in_full());
             self.line(Overhead::Joins, whole - i128::from(pieces));
         }

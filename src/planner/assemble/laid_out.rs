@@ -16,7 +16,7 @@ use crate::{
         candidates::{CandidateId, Candidates, Costs, Rank},
         select::Selection,
     },
-    provider::meter::Meter,
+    provider::{meter::Meter, native},
     tokens::{Certainty, TokenCount},
 };
 use std::{
@@ -53,6 +53,12 @@ impl LaidOut<'_> {
     /// Returns the tokens by which the prompt exceeds its budget.
     pub(crate) fn excess(&self) -> u64 {
         self.tokens().saturating_sub(self.context.prompt_budget)
+    }
+
+    /// Checks if the model may cite blocks of the prompt.
+    pub(crate) fn has_cited_blocks(&self) -> bool {
+        let parts = self.draft.prompt.messages.iter().flat_map(|message| message.parts());
+        parts.into_iter().any(|part| native::enables_citations(part) == Some(true))
     }
 
     /// Returns the included rows.

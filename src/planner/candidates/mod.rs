@@ -78,6 +78,7 @@ pub(crate) struct Candidates<'a> {
     /// The notes of the conversation, followed by the user's rules (rule R1).
     notes: Cow<'a, Notes>,
     config: &'a Config,
+    meter: &'a Meter,
     rules: EligibilityRules<'a>,
     system: Vec<(ItemId, Message)>,
     state: Vec<(ItemId, Message)>,
@@ -202,7 +203,7 @@ impl<'a> Candidates<'a> {
         config: &'a Config,
         placement: Placement,
         target: &Target,
-        meter: &Meter,
+        meter: &'a Meter,
         sticky: Sticky<'_>,
         replan: &Replan,
     ) -> Result<Self, Error> {
@@ -295,6 +296,7 @@ impl<'a> Candidates<'a> {
             request,
             notes,
             config,
+            meter,
             rules,
             system,
             state,
@@ -311,6 +313,11 @@ impl<'a> Candidates<'a> {
             labels,
             open,
         })
+    }
+
+    /// Returns the meter that counts them.
+    pub(crate) fn meter(&self) -> &'a Meter {
+        self.meter
     }
 
     /// Returns the candidates without their texts, for selection.

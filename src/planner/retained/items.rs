@@ -15,10 +15,12 @@ use crate::{
         anchor::{SentAgain, Sticky},
     },
     planner::{rendering::ToolResultRendering, request::PlanRequest},
-    provider::{conform::TargetProfile, meter::Meter, render, wording},
+    provider::{conform::TargetProfile, meter::Meter, native, render, sent_document},
     rag::{Form, LabelledItem, RagItem},
 };
 use std::{
+    borrow::Cow,
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -30,6 +32,8 @@ use std::{
 pub(crate) struct RetainedItems<'a> {
     request: &'a PlanRequest<'a>,
     profile: TargetProfile,
+    /// True if the blocks of documents have citations, once it is asked for.
+    citations: OnceCell<bool>,
     /// Parts of the head that are sent at the end (rule S12).
     late: LateAdditions<'a>,
     /// True if texts are retained at all.
@@ -76,6 +80,7 @@ impl<'a> RetainedItems<'a> {
         let mut retained = Self {
             request,
             profile,
+            citations: OnceCell::new(),
             late: LateAdditions::new(request, target, &profile, retains_texts),
             retains_texts,
             released_before: released.filter(|_| retains_texts).unwrap_or_default(),
@@ -112,10 +117,10 @@ impl<'a> RetainedItems<'a> {
             // A text keeps the label that it was sent with, or none.
             // The form in which it was sent stays (rule S17).
             let sent_form = |(place, sent): (u32, &SentText)| {
-                let label = wording::labels_in(&sent.text).first().copied();
-                let is_sent = |form: &Form| {
-                    sent.text == meter.delimited_document(LabelledItem { item, form: *form, label })
-                };
+                let label = sent_document::labels(&sent.text).first().copied();
+                let text = self.as_sent(sent);
+                let is_sent =
+                    |form: &Form| text == meter.delimited_document(LabelledItem { item, form: *form, label });
                 let chunk = || self.is_chunk(place, sent, item).then_some(Form::WHOLE);
                 let form = item.forms().find(is_sent).or_else(chunk)?;
                 Some(((place, sent.id.clone(), sent.text.clone()), form))
@@ -147,7 +152,7 @@ impl<'a> RetainedItems<'a> {
         let Some(at) = documents.iter().position(|document| std::ptr::eq(document, sent)) else {
             return false;
         };
-        let (opens, closes) = (wording::opens_document, wording::closes_document);
+        let (opens, closes) = (sent_document::opens, sent_document::closes);
         if opens(&sent.text) && closes(&sent.text) {
             return false;
         }
@@ -155,7 +160,7 @@ impl<'a> RetainedItems<'a> {
         let last = documents[at..].iter().position(|document| closes(&document.text));
         let (Some(first), Some(last)) = (first, last) else { return false };
         let whole: String = documents[first..=at + last].iter().map(|document| &*document.text).collect();
-        whole.contains(&wording::delimited_part(&item.text, "document"))
+        sent_document::contains(&whole, &item.text)
     }
 
     /// Checks if texts are retained for this request at all.
@@ -241,6 +246,22 @@ impl<'a> RetainedItems<'a> {
         }
     }
 
+    /// Returns the text of a retained document. The provider takes citations on all blocks or on none, so one
+    /// has them if the others of the prompt have.
+    pub(crate) fn as_sent<'d>(&self, sent: &'d SentText) -> Cow<'d, str> {
+        if !native::closes(&sent.text) {
+            return Cow::Borrowed(&sent.text);
+        }
+        let citations = *self.citations.get_or_init(|| enables_citations(self.log()));
+        native::with_citations(&sent.text, citations)
+    }
+
+    /// Builds the message of documents that are retained.
+    pub(crate) fn documents_message(&self, documents: &[SentText]) -> Message {
+        let texts: Vec<Cow<'_, str>> = documents.iter().map(|document| self.as_sent(document)).collect();
+        sent_document::message(texts.iter().map(AsRef::as_ref))
+    }
+
     /// Returns the row ids of the documents before a message.
     ///
     /// The newest document of an id keeps it as its row id, and a new document of the request is newer than a
@@ -296,7 +317,7 @@ impl<'a> RetainedItems<'a> {
             return Vec::new();
         }
         let documents = self.documents_before(position, released_before);
-        let block = (!documents.is_empty()).then(|| Message::user(document_block(documents)));
+        let block = (!documents.is_empty()).then(|| self.documents_message(documents));
         let state = self.state_before(position, released_before);
         block.into_iter().chain(state.into_iter().map(|(_, message)| message)).collect()
     }
@@ -455,8 +476,10 @@ impl<'a> RetainedItems<'a> {
     }
 }
 
-/// Builds the text of one message from documents as they were sent.
-pub(crate) fn document_block(documents: &[SentText]) -> String {
-    let texts = documents.iter().map(|document| &*document.text);
-    [wording::BLOCK_OPEN].into_iter().chain(texts).chain([wording::BLOCK_CLOSE]).collect()
+/// Checks if documents that are sent as blocks have citations: unless a block of the conversation has none,
+/// because the provider takes them on all blocks or on none. The first block decides.
+pub(crate) fn enables_citations(log: &Conversation) -> bool {
+    let active = log.archive_index().active_in(0..log.turns().messages()).into_iter().flatten();
+    let parts = active.flat_map(|position| log.message(position).parts());
+    parts.into_iter().find_map(native::enables_citations).unwrap_or(true)
 }

@@ -48,6 +48,7 @@ impl<W: Walker> Selector<'_, W> {
             }
             Err(out) => out,
         };
+        // Tokens left after the first members say little about those that the group needs.
         if let ExcludedReason::Budget { limited_by, .. } = reason {
             let is_size = limited_by == LimitedBy::Size && parts.len() > 1;
             let limited_by = if is_size { LimitedBy::Group } else { limited_by };

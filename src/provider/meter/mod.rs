@@ -11,7 +11,7 @@ use crate::{
         conform::{TargetProfile, TurnPosition, is_object},
         media_prices::MediaPrices,
         model::{Model, WireFormatCosts},
-        wording,
+        native, wording,
     },
     rag::LabelledItem,
     tokens::{Certainty, DocumentText, TokenCount, TokenCounter},
@@ -49,6 +49,9 @@ const BYTES_PER_HIDDEN_TOKEN: u64 = 4;
 /// The maximum size in bytes of arguments that are parsed when a message is added, to check that they are an
 /// object.
 const READ_ON_PUSH: usize = 1 << 16;
+
+/// Bits by which the cached counts of documents as blocks differ, without citations and with them.
+const NATIVE_HASHES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
 
 /// The roles in the order of their discriminants, which are the indices of `Frames::roles`.
 const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
@@ -98,6 +101,18 @@ impl Frames {
     }
 }
 
+/// The format in which documents are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SentFormat {
+    /// Text between delimiters.
+    Text,
+    /// Content blocks of the provider (rule S20).
+    Native {
+        /// True if the model may cite them.
+        citations: bool,
+    },
+}
+
 /// A counter of the texts that are sent to one target.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
@@ -110,8 +125,10 @@ pub(crate) struct Meter {
     tags: [u32; 2],
     /// The attributes in the delimiters of a document.
     header: DocumentHeader,
-    /// The tokens of the block around the documents: its message and the lines at both ends.
-    block: u64,
+    /// The format of new documents.
+    format: SentFormat,
+    /// The tokens of the lines around documents that are text.
+    lines: u64,
     /// The last declared tools. An application usually declares the same tools with every request.
     tools: Arc<Mutex<Option<Arc<DeclaredTools>>>>,
     #[cfg(feature = "chat-template")]
@@ -136,20 +153,29 @@ impl Meter {
             _ => frames,
         };
         let lines = counter.count(wording::BLOCK_OPEN)?.tokens + counter.count(wording::BLOCK_CLOSE)?.tokens;
-        let mut meter = Self {
+        Ok(Self {
             counter,
             profile: TargetProfile::from_model(model),
             frames,
             media: model.media_prices(),
             tags: [TokenCounter::next_id(), TokenCounter::next_id()],
             header,
-            block: lines,
+            format: SentFormat::Text,
+            lines,
             tools: Arc::default(),
             #[cfg(feature = "chat-template")]
             rendered: rendered.map(Arc::new),
-        };
-        meter.block += meter.role_frame(Role::User) + frames.part;
-        Ok(meter)
+        })
+    }
+
+    /// Returns the same meter for documents as content blocks.
+    pub(crate) fn with_native_documents(&self, citations: bool) -> Self {
+        Self { format: SentFormat::Native { citations }, ..self.clone() }
+    }
+
+    /// Checks if new documents are blocks without citations.
+    pub(crate) fn has_blocks_without_citations(&self) -> bool {
+        self.format == SentFormat::Native { citations: false }
     }
 
     /// Returns the profile of the target.
@@ -272,7 +298,10 @@ impl Meter {
 
     /// Returns a document between its delimiters, as it is sent.
     pub(crate) fn delimited_document<'i>(&self, item: impl Into<LabelledItem<'i>>) -> String {
-        wording::labelled_document(item.into(), self.header)
+        match self.format {
+            SentFormat::Text => wording::labelled_document(item.into(), self.header),
+            SentFormat::Native { citations } => native::document(item.into(), self.header, citations),
+        }
     }
 
     /// Counts a document of the block together with its delimiters. `hash` is the
@@ -284,6 +313,14 @@ impl Meter {
         limit: u64,
     ) -> Result<Weight, Error> {
         let item = item.into();
+        // A count as a block, which is longer, has a key of its own.
+        let (hash, part) = match self.format {
+            SentFormat::Text => (hash, 0),
+            SentFormat::Native { citations } => {
+                (hash ^ NATIVE_HASHES[usize::from(citations)], self.frames.part)
+            }
+        };
+        let Some(limit) = limit.checked_sub(part) else { return Ok(Weight::Over) };
         // Attributes are a part of the cache key only if the delimiters contain them.
         let says_score = self.header == DocumentHeader::IdSourceScore;
         let document = DocumentText {
@@ -294,7 +331,11 @@ impl Meter {
             score_bits: says_score.then_some(item.score.to_bits()),
             label: item.label,
         };
-        Ok(self.counter.count_document_within(document, limit, || self.delimited_document(item))?.into())
+        let text = || self.delimited_document(item);
+        Ok(match self.counter.count_document_within(document, limit, text)?.into() {
+            Weight::Exactly(tokens) => Weight::Exactly(tokens.saturating_add(part)),
+            Weight::Over => Weight::Over,
+        })
     }
 
     /// Counts a text that recurs from request to request. Without a limit the count is never `None`, so the
@@ -303,20 +344,27 @@ impl Meter {
         Ok(self.counter.count_recurring_within(text, u64::MAX)?.unwrap_or(u64::MAX))
     }
 
-    /// Counts a document that was sent earlier, given with its delimiters.
+    /// Counts a document that was sent earlier, or a piece of one, given with its delimiters.
     pub(crate) fn sent_document(&self, text: &str) -> Result<u64, Error> {
-        self.count_recurring(text)
+        let part = if native::opens(text) { self.frames.part } else { 0 };
+        Ok(self.count_recurring(text)?.saturating_add(part))
     }
 
     /// Returns overlapping documents as one text between delimiters, as it is sent, in pieces: one for each.
     /// Each document comes with the bytes at its beginning that the one before it contains.
     pub(crate) fn joined_documents(&self, chunks: &[(LabelledItem<'_>, usize)]) -> Vec<String> {
-        wording::joined_documents(chunks, self.header)
+        match self.format {
+            SentFormat::Text => wording::joined_documents(chunks, self.header),
+            SentFormat::Native { citations } => native::joined_documents(chunks, self.header, citations),
+        }
     }
 
     /// Counts a part of a document without delimiters.
     pub(crate) fn document_part(&self, text: &str) -> Result<u64, Error> {
-        self.count_recurring(&wording::delimited_part(text, "document"))
+        self.count_recurring(&match self.format {
+            SentFormat::Text => wording::delimited_part(text, "document"),
+            SentFormat::Native { .. } => native::escaped(text),
+        })
     }
 
     /// Counts the id of a further document in the header of a joined text, and its label.
@@ -325,7 +373,11 @@ impl Meter {
             Some(_) => self.count_recurring(&wording::further_label(item.label))?,
             None => 0,
         };
-        Ok(self.count_recurring(&wording::further_id(&item))?.saturating_add(label))
+        let id = match self.format {
+            SentFormat::Text => wording::further_id(&item),
+            SentFormat::Native { .. } => native::further_id(&item),
+        };
+        Ok(self.count_recurring(&id)?.saturating_add(label))
     }
 
     /// Returns a number of bytes that bounds the tokens of a document with its delimiters.
@@ -335,16 +387,38 @@ impl Meter {
         let score =
             if self.header == DocumentHeader::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
         let label = item.label.map_or(0, |label| wording::label(label).len() + 9);
+        if self.format != SentFormat::Text {
+            // JSON lengthens a character by five bytes at most.
+            let texts = item.sent_text().len() + item.id.as_str().len() + origin;
+            return (texts * 6 + 256 + score + label) as u64;
+        }
         (item.sent_text().len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score + label) as u64
     }
 
-    /// Returns the tokens of the block around the documents, without the documents.
+    /// Returns the tokens of the message around new documents, without the documents.
     pub(crate) fn block(&self) -> u64 {
-        self.block
+        self.around_documents(self.format != SentFormat::Text)
+    }
+
+    /// Returns the tokens of the message around documents that were sent, of which this is the first.
+    pub(crate) fn block_around(&self, first: &str) -> u64 {
+        self.around_documents(native::opens(first))
+    }
+
+    /// Returns the tokens around documents. A message of blocks has no lines of its own, and each block is a
+    /// part.
+    fn around_documents(&self, are_native: bool) -> u64 {
+        self.role_frame(Role::User) + if are_native { 0 } else { self.frames.part + self.lines }
     }
 
     /// Returns true if the counts of the block and of its documents add up to the count of the whole.
     pub(crate) fn block_adds_up(&self) -> bool {
+        // Each block is counted by itself.
+        self.format != SentFormat::Text || self.text_block_adds_up()
+    }
+
+    /// Returns the same for documents that are text.
+    pub(crate) fn text_block_adds_up(&self) -> bool {
         self.counter.adds_up_at_delimiters()
     }
 

@@ -163,6 +163,12 @@ fn is_own(kind: &str, json: &str) -> bool {
         || kind.ends_with("_tool_result") && json.contains("\"tool_use_id\"")
 }
 
+/// Returns true for a text with citations, which only Anthropic writes beside the text.
+pub(crate) fn is_cited_text(json: &str) -> bool {
+    let has_list = |object: Object| object.get("citations").is_some_and(|list| list.starts_with("[{"));
+    json.contains("\"citations\"") && Object::parse(json).is_some_and(has_list)
+}
+
 /// Converts one wire message to messages of the log: each tool result as a message, then the rest if there is
 /// any. `nested` reads the content of a result. `wire_format` is the format of a message without content
 /// specific to Anthropic.
@@ -232,7 +238,7 @@ impl MessageBuilder {
             Piece::Part(part) => {
                 // Texts and images occur in every format. Only raw JSON of Anthropic identifies its format.
                 let own = matches!(&part, Part::Opaque { wire_format: WireFormat::Anthropic, .. });
-                self.is_of_anthropic |= own;
+                self.is_of_anthropic |= own || is_cited_text(json);
                 self.parts.push(part);
             }
             Piece::Call(call) => self.calls.push(call),

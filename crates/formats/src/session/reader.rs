@@ -252,7 +252,8 @@ impl<'a> Reader<'a> {
             anthropic::Piece::Reasoning(reasoning) => reasoning.wire_format != Some(WireFormat::OpenAiChat),
             anthropic::Piece::Call(_) | anthropic::Piece::Result { .. } => true,
         };
-        self.of_anthropic |= pieces.iter().flatten().any(own);
+        self.of_anthropic |= pieces.iter().flatten().any(own)
+            || pieces.is_some() && raws.iter().any(|raw| anthropic::is_cited_text(raw.get()));
         let answers = match wire.role {
             wire::Role::Tool => match (wire.tool_call_id, tool_name) {
                 (Some(id), _) => Some(id.into_text()),

@@ -3,7 +3,7 @@
 //! options that read texts are on in some of these sessions only.
 
 use super::{Document, LISTS, Quoting, Session, ttl};
-use context_window::config::{DocumentOrder, ListOptions, RagOptions, Variants};
+use context_window::config::{DocumentFormat, DocumentOrder, ListOptions, RagOptions, Variants};
 use proptest::prelude::*;
 
 /// The words of a source. Few and short, so that runs of words repeat and brute force stays possible.
@@ -105,28 +105,34 @@ pub fn with_texts(sessions: impl Strategy<Value = Session>) -> impl Strategy<Val
     let forms = prop::option::weighted(0.35, forms());
     let group = prop_oneof![2 => Just(None), 3 => Just(Some("g1")), 1 => Just(Some("g2"))];
     let groups = prop::option::weighted(0.3, prop::collection::vec(group, 1..6));
-    (sessions, texts, forms, dependents, groups).prop_map(|(session, texts, forms, dependents, groups)| {
-        let session = match texts {
-            Some(texts) => texts.added_to(session),
-            None => session,
-        };
-        let session = match forms {
-            Some(forms) => forms.added_to(session),
-            None => session,
-        };
-        let mut session = match dependents {
-            Some(dependents) => with_dependents(session, &dependents),
-            None => session,
-        };
-        let groups = groups.unwrap_or_default();
-        for (document, group) in session.rag.iter_mut().zip(groups.into_iter().cycle()) {
-            document.group = group;
-            if group.is_some() {
-                document.requires.clear();
+    let native = prop::bool::weighted(0.2);
+    (sessions, texts, forms, dependents, groups, native).prop_map(
+        |(session, texts, forms, dependents, groups, is_native)| {
+            let session = match texts {
+                Some(texts) => texts.added_to(session),
+                None => session,
+            };
+            let session = match forms {
+                Some(forms) => forms.added_to(session),
+                None => session,
+            };
+            let mut session = match dependents {
+                Some(dependents) => with_dependents(session, &dependents),
+                None => session,
+            };
+            if is_native {
+                session.config.rag.format = DocumentFormat::Native;
             }
-        }
-        session
-    })
+            let groups = groups.unwrap_or_default();
+            for (document, group) in session.rag.iter_mut().zip(groups.into_iter().cycle()) {
+                document.group = group;
+                if group.is_some() {
+                    document.requires.clear();
+                }
+            }
+            session
+        },
+    )
 }
 
 /// For each document, the places of documents that it requires.
