@@ -227,6 +227,7 @@ impl ContextPlan {
                 citations.sent.entry(label).or_insert((id, Arc::clone(&text)));
             }
         }
+        // The provider counts all native documents of the prompt, those of the application too.
         let parts = self.messages().iter().flat_map(|message| message.parts());
         let documents = parts.filter_map(native::document_json);
         citations.blocks = documents.map(|json| blocks.get(json).cloned()).collect();

@@ -20,6 +20,7 @@ struct Location {
 /// Returns the citations of documents in a reply: the number of each document, and the cited text. Citations
 /// of search results have other numbers and are left out.
 pub(super) fn find(reply: &Message) -> Vec<(u64, String)> {
+    // Only the block as the provider wrote it has them.
     let texts = reply.components(WireFormat::Anthropic).into_iter().filter_map(|component| match component {
         Component::Text { json, .. } => json,
         _ => None,

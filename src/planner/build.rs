@@ -106,6 +106,7 @@ impl ContextWindowManager {
             return Ok(None);
         }
         let request = candidates.request();
+        // The provider would refuse the request, whatever the documents are.
         if request.wants_structured_output && prompt.has_cited_blocks() {
             return Err(Error::new(Repr::CitedStructuredOutput));
         }

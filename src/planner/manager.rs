@@ -241,9 +241,11 @@ impl ContextWindowManager {
     /// Returns the format of new documents. While documents of earlier prompts stay, they have the format of
     /// those.
     fn document_format(&self, sticky: Sticky<'_>) -> DocumentFormat {
+        // The documents of the same question are sent again as they were.
         if !sticky.rag.is_empty() {
             return sticky.rag.format();
         }
+        // A prompt of both formats would be cited in part only.
         let stays = |last: &&Anchor| {
             let had_documents = last.rag.as_ref().is_some_and(|documents| !documents.is_empty());
             self.placement() == Placement::WithQuestion && had_documents && !last.rag_left

@@ -336,7 +336,8 @@ fn every_key_changes_something() {
     ]);
     // `tokens.cache_bytes` changes speed only, as `counts_in_plans` checks. `rag.leave` takes effect over
     // many prompts, as `sent_with` checks. `selection` checks the keys about texts that contain each
-    // other, `variants` shorter forms, `native` the format, `offloaded` those of offloading, `standing_rules` those of rules.
+    // other, `variants` shorter forms, `native` the format, `offloaded` those of offloading, `standing_rules`
+    // those of rules.
     let elsewhere = [
         "tokens.cache_bytes",
         "rag.leave",

@@ -72,6 +72,7 @@ impl<'r> LaidOut<'r> {
     ) -> Result<(), Error> {
         let kept = self.chosen.included.get(candidate);
         self.draft.first_rows.push(self.draft.rows.len());
+        // They have the format in which they were sent, which may not be that of new ones.
         let block = self.meter.block_around(documents.first().map_or("", |first| &first.text));
         let mut pieces = block;
         for (document, row) in

@@ -228,6 +228,7 @@ fn incomplete_groups<'a>(
     for document in documents {
         let item = &items[document.at];
         let Some(name) = item.group.as_deref().filter(|name| !known.contains_key(name)) else { continue };
+        // The document that a duplicate repeats represents it.
         if !matches!(document.out, None | Some(ExcludedReason::Duplicate { .. })) {
             found.entry(name).or_insert_with(|| item.id.clone());
         }

@@ -63,6 +63,7 @@ impl Groups {
                     groups.all[at].members.push(rank);
                     groups.numbers.insert(rank, at);
                 }
+                // It stays in the prompt whatever its group does (rule S5).
                 None => drop(groups.all[at].others.insert(rank)),
                 Some(ExcludedReason::Duplicate { of }) => match ids.get(of) {
                     Some(other) => drop(groups.all[at].others.insert(*other)),
