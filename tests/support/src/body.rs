@@ -1,7 +1,12 @@
 //! The targets, their rules, and the bodies sent to them.
 
 use crate::rules::{Form, Target};
-use context_window::{Config, ContextPlan, Model, WireFormat, config::ToolResults, render, usage::CacheLife};
+use context_window::{
+    Config, ContextPlan, Model, WireFormat,
+    config::{DocumentFormat, ToolResults},
+    render,
+    usage::CacheLife,
+};
 use serde_json::{Value, json};
 use std::{cell::RefCell, collections::BTreeMap, fs::File, io::Write, path::PathBuf};
 
@@ -94,6 +99,9 @@ pub fn goals() -> Vec<Goal> {
     sonnet.model = sonnet.model.without_cache_rule();
     let opus =
         goal("claude, system inside", "claude-opus-5", Target { system_inside: true, ..anthropic.clone() });
+    let mut native = goal("claude, native documents", "claude-sonnet-5", anthropic.clone());
+    (native.config.rag.format, native.config.rag.labels) = (DocumentFormat::Native, true);
+    native.model = native.model.without_cache_rule();
     let mut reasons = chat.clone();
     reasons.reasoning_content = true;
     vec![
@@ -107,6 +115,7 @@ pub fn goals() -> Vec<Goal> {
         Goal { marked: true, ..sonnet },
         opus,
         goal("claude", "claude-sonnet-5", anthropic),
+        Goal { marked: true, ..native },
         goal("gemini", "gemini-2.5-pro", gemini.clone()),
         goal("gemini 3", "gemini-3-pro-preview", Target { thought_signatures: true, ..gemini }),
         goal("a chat template", "llama-3.1-8b-instruct", template),
