@@ -11,7 +11,7 @@ use crate::{
     number::Number,
     planner::{MadeOf, Planner},
     request::{Asked, Beside},
-    wire::{body_json, messages_of, wire_format},
+    wire::{body_json, message, messages_json, messages_of, wire_format},
     work::{LONG, interruptible},
 };
 use context_window as core;
@@ -280,6 +280,36 @@ impl Plan {
             rows.push(row);
         }
         Ok(rows)
+    }
+
+    /// The ids of the documents in the order of the provider's `document_index`, with the option
+    /// `rag.format = "native"`. None stands for a block of the application.
+    #[getter]
+    fn native_documents(&self) -> Vec<Option<String>> {
+        let citations = self.made.inner.citations();
+        citations.blocks().map(|id| id.map(ToString::to_string)).collect()
+    }
+
+    /// Checks the citations that Anthropic writes beside the text of a reply, which is a message as it came
+    /// (a dict with role and content). Each is a dict of `document_index`, `document` (None if the prompt has
+    /// no document with this number), `cited_text` and `verdict`: `valid`, `misquoted` or `unknown`.
+    fn check_native_citations<'py>(
+        &self,
+        py: Python<'py>,
+        reply: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let json = messages_json(reply)?;
+        let reply = message(&json, core::WireFormat::Anthropic)
+            .map_err(|detail| input(format!("reply: {detail}")))?;
+        let row = |one: core::analysis::NativeCitation| {
+            let row = PyDict::new(py);
+            row.set_item("document_index", one.document_index)?;
+            row.set_item("document", one.document.map(|id| id.to_string()))?;
+            row.set_item("cited_text", one.cited_text)?;
+            row.set_item("verdict", one.verdict.name())?;
+            Ok(row)
+        };
+        self.made.inner.citations().check_native(&reply).into_iter().map(row).collect()
     }
 
     /// The use of the context window: a dict of tokens, `percent` and `level`.

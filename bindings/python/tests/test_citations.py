@@ -50,3 +50,26 @@ def test_a_document_keeps_its_label_in_the_conversation() -> None:
     second = manager.plan(log, documents=[new, DOCUMENTS[1]])
     assert second.citations == {2: "hours", 3: "sundays"}
     assert second.check_citations("Refunds [1]")[0]["verdict"] == "not_sent"
+
+
+def test_native_citations_are_checked() -> None:
+    log = Conversation([{"role": "user", "content": "How long do refunds take?"}])
+    manager = Manager("claude-sonnet-4-5", config={"rag": {"format": "native"}})
+    native = manager.plan(log, documents=DOCUMENTS)
+    assert native.native_documents == ["refunds", "hours"] and plan().native_documents == []
+    blocks = native.messages("anthropic")[0]["content"]
+    assert [block.get("title") for block in blocks] == ["refunds", "hours", None]
+    assert all(block["citations"] == {"enabled": True} for block in blocks[:2])
+
+    def cited(document: int, text: str) -> dict[str, object]:
+        return {"type": "char_location", "document_index": document, "cited_text": text}
+
+    citations = [cited(0, "take  5 days"), cited(1, "take 5 days"), cited(2, "by card")]
+    reply = {"role": "assistant", "content": [{"type": "text", "text": "Soon.", "citations": citations}]}
+    found = native.check_native_citations(reply)
+    assert [(one["document"], one["verdict"]) for one in found] == [
+        ("refunds", "valid"),
+        ("hours", "misquoted"),
+        (None, "unknown"),
+    ]
+    assert pickle.loads(pickle.dumps(native)).check_native_citations(reply) == found

@@ -80,6 +80,12 @@ class Citation(TypedDict):
     end: int
     verdict: Literal["valid", "misquoted", "not_sent", "unknown"]
 
+class NativeCitation(TypedDict):
+    document_index: int
+    document: str | None
+    cited_text: str
+    verdict: Literal["valid", "misquoted", "unknown"]
+
 class Usage(TypedDict):
     context_len: int
     limit: int
@@ -472,6 +478,9 @@ class Plan:
     @property
     def citations(self) -> dict[int, str]: ...
     def check_citations(self, reply: str) -> list[Citation]: ...
+    @property
+    def native_documents(self) -> list[str | None]: ...
+    def check_native_citations(self, reply: MessageInput) -> list[NativeCitation]: ...
     @property
     def usage(self) -> Usage: ...
     @property
