@@ -8,7 +8,7 @@ use crate::{
     item::ItemId,
     message::Message,
     plan::{ContextPlan, PlannedItem},
-    provider::sent_document,
+    provider::{sent_document::SentFormat, wording},
 };
 use brackets::Brackets;
 use std::{
@@ -210,17 +210,18 @@ impl ContextPlan {
         let rows: Vec<&PlannedItem> = self.included.iter().filter(|row| row.kind.is_document()).collect();
         let mut rest = rows.as_slice();
         while let Some(first) = rest.first() {
-            let labels = sent_document::labels(first.body.text());
-            let ends = |row: &&PlannedItem| sent_document::closes(row.body.text());
+            let labels = wording::labels_in(first.body.text());
+            let ends = |row: &&PlannedItem| wording::closes_document(row.body.text());
             // Chunks that are one text have one line before it, with a label for each.
             let length = rest.iter().position(ends).map_or(rest.len(), |last| last + 1);
             let (group, others) = rest.split_at(length);
             rest = others;
             let sent: String = group.iter().map(|row| row.body.text()).collect();
-            let text: Arc<str> = quotes::comparable(&sent_document::text(&sent)).into();
-            if sent_document::is_native(&sent) {
+            let text: Arc<str> = quotes::comparable(&wording::text_of_document(&sent)).into();
+            if first.format() != SentFormat::Text {
                 let id = self.carryover.renamed.get(&first.id).unwrap_or(&first.id).clone();
-                blocks.insert(sent, (id, Arc::clone(&text)));
+                let pieces: Vec<&str> = group.iter().map(|row| row.body.text()).collect();
+                blocks.insert(first.format().written(&pieces).concat(), (id, Arc::clone(&text)));
             }
             for (row, label) in group.iter().zip(labels) {
                 let id = self.carryover.renamed.get(&row.id).unwrap_or(&row.id).clone();

@@ -511,13 +511,8 @@ impl Anchor {
             .as_deref()
             .filter(|_| live.is_some() && (self.live.is_none() || self.live.as_ref() == live));
         let ids = rag.unwrap_or_default();
-        let rag = StickyDocuments {
-            ids,
-            ranks: &self.rag_ranks,
-            joined: &self.rag_joined,
-            forms: &self.rag_forms,
-            format: self.rag_format,
-        };
+        let rag =
+            StickyDocuments { ids, ranks: &self.rag_ranks, joined: &self.rag_joined, forms: &self.rag_forms };
         Sticky { window_start: self.window_start.as_ref(), rag, ..lasting }
     }
 }
@@ -530,8 +525,6 @@ pub(crate) struct StickyDocuments<'a> {
     ranks: &'a [u32],
     joined: &'a [u32],
     forms: &'a [(u32, Arc<str>)],
-    /// The format in which they were sent.
-    format: DocumentFormat,
 }
 
 /// One document of the last prompt.
@@ -553,11 +546,6 @@ pub(crate) fn is_text(format: &DocumentFormat) -> bool {
 }
 
 impl<'a> StickyDocuments<'a> {
-    /// Returns the format in which they were sent.
-    pub(crate) fn format(&self) -> DocumentFormat {
-        self.format
-    }
-
     /// Checks if there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.ids.is_empty()

@@ -5,7 +5,6 @@ use super::ContextPlan;
 use crate::{
     item::{ItemId, ItemKind},
     message::Message,
-    provider::sent_document,
 };
 
 /// The message of one item, or of consecutive documents.
@@ -63,7 +62,7 @@ impl ContextPlan {
                     ids.push(row.id.clone());
                     pieces.push(row.body.text());
                 }
-                sent_document::message(pieces.into_iter())
+                row.format().message(&pieces)
             } else {
                 row.body.clone()
             };

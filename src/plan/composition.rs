@@ -4,7 +4,7 @@ use super::{BudgetSource, ContextPlan, Overhead, PlannedItem};
 use crate::{
     item::{ItemId, ItemKind, Section, Source},
     message::{Message, Role},
-    provider::sent_document,
+    provider::wording,
     tokens::TokenCount,
 };
 use std::collections::BTreeMap;
@@ -373,7 +373,7 @@ pub fn first_line(row: &PlannedItem) -> String {
     let message = &row.body;
     if row.kind.is_document() {
         // A document that continues another one has no line before its text.
-        return one_line(sent_document::piece_text(message.text(), row.continues().is_none()));
+        return one_line(wording::piece_text(message.text(), row.continues().is_none()));
     }
     let text = message.plain_texts().find(|text| !text.trim().is_empty());
     let call =

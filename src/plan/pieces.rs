@@ -8,7 +8,7 @@ use crate::{
     config::DocumentFormat,
     item::{ItemId, Section, Source},
     message::{Message, Tool, WireFormat},
-    provider::{model::RequestLimits, native},
+    provider::{model::RequestLimits, sent_document::SentFormat},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -64,16 +64,6 @@ fn document_forms(documents: &[&PlannedItem]) -> Vec<(u32, Arc<str>)> {
     (0..).zip(documents).filter_map(|(at, row)| Some((at, Arc::clone(&row.shorter_form()?.name)))).collect()
 }
 
-/// Returns the format of the new documents; without any, that of the retained ones.
-fn document_format(documents: &[&PlannedItem]) -> DocumentFormat {
-    let new = documents.iter().rev().find(|row| row.section == Section::Rag);
-    let is_native = |row: &&&PlannedItem| native::closes(row.body.text()) || native::opens(row.body.text());
-    match new.or(documents.last()).filter(is_native) {
-        Some(_) => DocumentFormat::Native,
-        None => DocumentFormat::Text,
-    }
-}
-
 impl ContextPlan {
     /// Returns the anchor, which lets the next prompt repeat the beginning of this one (sticky window, rule
     /// S5).
@@ -105,8 +95,11 @@ impl ContextPlan {
             rag_ranks,
             rag_joined,
             rag_forms: document_forms(&documents),
-            rag_format: document_format(&documents),
-            rag_left: self.notices.iter().any(|notice| notice.code == NoticeCode::DocumentsReleased),
+            rag_format: match documents.last().map(|row| row.format()) {
+                Some(SentFormat::Native { .. }) => DocumentFormat::Native,
+                _ => DocumentFormat::Text,
+            },
+            rag_left: self.documents_left(),
             cleared_before: self.cleared_before.clone(),
             result_forms: self.carryover.result_forms.clone(),
             rules: self.carryover.rules.found(),
@@ -118,6 +111,14 @@ impl ContextPlan {
             lost: self.thoughts.lost.clone(),
             prompt: Some(pieces.into()),
         }
+    }
+
+    /// Checks if documents of earlier questions left since this question was first sent.
+    fn documents_left(&self) -> bool {
+        let before = self.carryover.before.as_ref().map(|before| &before.anchor);
+        let is_same = |before: &&Arc<Anchor>| before.live.is_some() && before.live == self.carryover.live;
+        self.notices.iter().any(|notice| notice.code == NoticeCode::DocumentsReleased)
+            || before.filter(is_same).is_some_and(|before| before.rag_left)
     }
 
     /// Returns the ranks of the documents of this prompt, in prompt order. Returns nothing if they ascend.

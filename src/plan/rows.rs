@@ -4,6 +4,7 @@ use super::reason::{ExcludedReason, IncludedReason};
 use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Message, Role},
+    provider::sent_document::SentFormat,
     rag::ListRank,
     tokens::TokenCount,
 };
@@ -51,6 +52,9 @@ pub(crate) struct DocumentFacts {
     pub(crate) label: Option<u32>,
     /// The form in which it is sent, unless it is sent whole.
     pub(crate) shorter_form: Option<ShorterForm>,
+    /// True if it is sent as a native document with citations, false if without them. `None` if it is sent
+    /// as text (rule S20).
+    pub(crate) native: Option<bool>,
 }
 
 /// A form of a document that is not the whole text.
@@ -109,6 +113,12 @@ impl PlannedItem {
         self.document.as_ref()?.shorter_form.as_ref()
     }
 
+    /// Returns the format in which a document is sent.
+    pub(crate) fn format(&self) -> SentFormat {
+        let native = self.document.as_ref().and_then(|document| document.native);
+        native.map_or(SentFormat::Text, |citations| SentFormat::Native { citations })
+    }
+
     /// Returns the origin of a document. Returns `None` for all other rows.
     pub(crate) fn origin(&self) -> Option<&str> {
         self.document.as_ref()?.origin.as_deref()
@@ -118,7 +128,10 @@ impl PlannedItem {
     /// computes it.
     #[must_use]
     pub fn hash(&self) -> String {
-        hash_message(&self.body)
+        match self.format() {
+            SentFormat::Text => hash_message(&self.body),
+            format => hash_message(&format.message(&[self.body.text()])),
+        }
     }
 }
 

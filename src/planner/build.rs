@@ -22,6 +22,7 @@ use crate::{
         reasoning,
         replan::Replan,
         request::PlanRequest,
+        retained,
         solve::Solver,
     },
 };
@@ -106,10 +107,6 @@ impl ContextWindowManager {
             return Ok(None);
         }
         let request = candidates.request();
-        // The provider would refuse the request, whatever the documents are.
-        if request.wants_structured_output && prompt.has_cited_blocks() {
-            return Err(Error::new(Repr::CitedStructuredOutput));
-        }
         let lost = self.lost_reasoning(&prompt, request)?;
         let Some(left) = replan.adjust_to(prompt.missing(), lost, self.reasoning_policy()) else {
             return Ok(None);
@@ -165,6 +162,13 @@ impl ContextWindowManager {
     ) -> Result<Candidates<'r>, Error> {
         let target = Target::from_model(self.model());
         let meter = self.document_meter(request, sticky);
+        if request.wants_structured_output && meter.format().citations() == Some(true) {
+            // The provider would refuse the request. Without documents, nothing is cited.
+            let retains = retained::has_documents(request.log, sticky.released_through);
+            if retains || !request.rag.is_empty() {
+                return Err(Error::new(Repr::CitedStructuredOutput));
+            }
+        }
         Candidates::gather(request, self.config(), self.placement(), &target, meter, sticky, replan)
     }
 

@@ -222,12 +222,26 @@ impl ContextWindowManager {
 
     /// Returns the meter of a request: documents are counted in the format in which they are sent (rule S20).
     pub(crate) fn document_meter(&self, request: &PlanRequest<'_>, sticky: Sticky<'_>) -> &Meter {
-        match (&self.native, self.document_format(sticky)) {
+        match (&self.native, self.document_format(request, sticky)) {
             (Some(native), DocumentFormat::Native) => {
                 &native[usize::from(retained::enables_citations(request.log))]
             }
             _ => &self.meter,
         }
+    }
+
+    /// Returns the format of all documents of a prompt. While those of earlier prompts stay, it does too.
+    fn document_format(&self, request: &PlanRequest<'_>, sticky: Sticky<'_>) -> DocumentFormat {
+        let wanted = self.config.rag.format;
+        let Some(last) = sticky.last.filter(|last| last.rag_format != wanted) else { return wanted };
+        let retains = self.placement() == Placement::WithQuestion
+            && retained::has_documents(request.log, sticky.released_through);
+        // The documents of the same question are sent again as they were.
+        let are_same = sticky.question_sent && last.rag.as_ref().is_some_and(|sent| !sent.is_empty());
+        if are_same || retains && (sticky.question_sent || !last.rag_left) {
+            return last.rag_format;
+        }
+        wanted
     }
 
     /// Returns the meter of documents without any of earlier prompts.
@@ -236,21 +250,6 @@ impl ContextWindowManager {
             (Some(native), DocumentFormat::Native) => &native[1],
             _ => &self.meter,
         }
-    }
-
-    /// Returns the format of new documents. While documents of earlier prompts stay, they have the format of
-    /// those.
-    fn document_format(&self, sticky: Sticky<'_>) -> DocumentFormat {
-        // The documents of the same question are sent again as they were.
-        if !sticky.rag.is_empty() {
-            return sticky.rag.format();
-        }
-        // A prompt of both formats would be cited in part only.
-        let stays = |last: &&Anchor| {
-            let had_documents = last.rag.as_ref().is_some_and(|documents| !documents.is_empty());
-            self.placement() == Placement::WithQuestion && had_documents && !last.rag_left
-        };
-        sticky.last.filter(stays).map_or(self.config.rag.format, |last| last.rag_format)
     }
 
     pub(crate) fn model(&self) -> &Model {

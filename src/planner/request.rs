@@ -16,7 +16,7 @@ use crate::{
         anchor::{Anchor, Sender},
         labels::Labels,
     },
-    provider::{meter::Meter, model::RequestLimits, sent_document},
+    provider::{meter::Meter, model::RequestLimits, wording},
     rag::{RagItem, RetrievedItems},
     usage::TokenCalibration,
 };
@@ -196,7 +196,7 @@ impl<'a> PlanRequest<'a> {
     }
 
     /// States that the reply has to follow a JSON schema. Anthropic refuses that together with citations, so
-    /// `build_plan` rejects a prompt with cited blocks (rule S20).
+    /// `build_plan` rejects a request with documents that the model could cite (rule S20).
     #[must_use]
     pub fn with_structured_output(mut self) -> Self {
         self.wants_structured_output = true;
@@ -311,7 +311,7 @@ impl<'a> PlanRequest<'a> {
         let mut labels = if given.is_empty() { kept } else { given };
         labels.raise_to(Some(last));
         let retained = self.log.sent_with().all_documents().flat_map(|(_, sent)| sent);
-        labels.raise_to(retained.flat_map(|sent| sent_document::labels(&sent.text)).max());
+        labels.raise_to(retained.flat_map(|sent| wording::labels_in(&sent.text)).max());
         labels
     }
 

@@ -1,59 +1,62 @@
-//! Documents as they are sent: as text between delimiters, or as native blocks. A document that was sent
-//! keeps its format, so both are read back whatever the options are.
+//! Documents as they are sent: as text between delimiters, or as native blocks. A conversation remembers the
+//! text, of which either is made.
 
 use super::{native, wording};
 use crate::message::Message;
 
-/// Returns the message of documents, given as the pieces of which each was sent or is.
-pub(crate) fn message<'t>(mut pieces: impl Iterator<Item = &'t str>) -> Message {
-    let Some(first) = pieces.next() else { return Message::user("") };
-    let pieces = std::iter::once(first).chain(pieces);
-    if native::opens(first) {
-        return native::message(pieces);
+/// The format in which the documents of a prompt are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SentFormat {
+    /// Text between delimiters.
+    Text,
+    /// Content blocks of the provider (rule S20).
+    Native {
+        /// True if the model may cite them.
+        citations: bool,
+    },
+}
+
+impl SentFormat {
+    /// Returns true if native documents have citations, false if they have none. Returns `None` for text.
+    pub(crate) fn citations(self) -> Option<bool> {
+        match self {
+            Self::Text => None,
+            Self::Native { citations } => Some(citations),
+        }
     }
-    let lines = [wording::BLOCK_OPEN].into_iter().chain(pieces).chain([wording::BLOCK_CLOSE]);
-    Message::user(lines.collect::<String>())
-}
 
-/// Checks if a text is the first piece of a document. No text of another piece is.
-pub(crate) fn opens(text: &str) -> bool {
-    wording::opens_document(text) || native::opens(text)
-}
-
-/// Checks if a text is the last piece of a document.
-pub(crate) fn closes(text: &str) -> bool {
-    wording::closes_document(text) || native::closes(text)
-}
-
-/// Returns the text of a document as it was before it was written for a prompt. Another text is returned as
-/// it is.
-pub(crate) fn text(sent: &str) -> String {
-    if native::opens(sent) { native::text_of_document(sent) } else { wording::text_of_document(sent) }
-}
-
-/// Returns the labels of a document. Returns nothing if it has none, or is no document.
-pub(crate) fn labels(sent: &str) -> Vec<u32> {
-    if native::opens(sent) { native::labels_in(sent) } else { wording::labels_in(sent) }
-}
-
-/// Returns the text of one piece of a document, without its header and its end. `is_first` is true for the
-/// first piece.
-pub(crate) fn piece_text(piece: &str, is_first: bool) -> &str {
-    if native::opens(piece) || native::closes(piece) {
-        return native::beginning(piece);
+    /// Returns the pieces of one document in this format.
+    pub(crate) fn written(self, sent: &[&str]) -> Vec<String> {
+        match self {
+            Self::Text => sent.iter().map(|piece| (*piece).to_owned()).collect(),
+            Self::Native { citations } => native::pieces(sent, citations),
+        }
     }
-    let text = wording::without_close(piece);
-    if is_first { text.split_once('\n').map_or("", |(_, text)| text) } else { text }
+
+    /// Returns the message of documents, given as the pieces of all in order.
+    pub(crate) fn message(self, sent: &[&str]) -> Message {
+        match self {
+            Self::Text => {
+                let pieces = sent.iter().copied();
+                let lines = [wording::BLOCK_OPEN].into_iter().chain(pieces).chain([wording::BLOCK_CLOSE]);
+                Message::user(lines.collect::<String>())
+            }
+            Self::Native { .. } => native::message(documents(sent).map(|one| self.written(one).concat())),
+        }
+    }
 }
 
-/// Checks if a sent document contains a text, as it is written there.
-pub(crate) fn contains(sent: &str, text: &str) -> bool {
-    let part =
-        if native::opens(sent) { native::escaped(text) } else { wording::delimited_part(text, "document") };
-    sent.contains(&part)
-}
-
-/// Checks if a document is sent as a block.
-pub(crate) fn is_native(sent: &str) -> bool {
-    native::opens(sent)
+/// Divides the pieces of documents by document. Chunks that are one text are pieces of one document.
+pub(crate) fn documents<'s, 'p>(mut sent: &'s [&'p str]) -> impl Iterator<Item = &'s [&'p str]> {
+    std::iter::from_fn(move || {
+        // A piece that opens a document ends the one before, even if that has no end.
+        let ends = |at: usize| {
+            wording::closes_document(sent[at])
+                || sent.get(at + 1).is_some_and(|next| wording::opens_document(next))
+        };
+        let length = (0..sent.len()).find(|at| ends(*at)).map_or(sent.len(), |last| last + 1);
+        let (one, rest) = sent.split_at(length);
+        sent = rest;
+        (!one.is_empty()).then_some(one)
+    })
 }

@@ -83,9 +83,48 @@ pub(crate) fn closes_document(text: &str) -> bool {
     text.ends_with(DOCUMENT_CLOSE)
 }
 
-/// Returns a text without the line after a document.
-pub(crate) fn without_close(text: &str) -> &str {
-    text.strip_suffix(DOCUMENT_CLOSE).unwrap_or(text)
+/// Returns the text of one piece of a document, without its header and the line after it. `is_first` is true
+/// for the first piece.
+pub(crate) fn piece_text(piece: &str, is_first: bool) -> &str {
+    let text = piece.strip_suffix(DOCUMENT_CLOSE).unwrap_or(piece);
+    if is_first { text.split_once('\n').map_or("", |(_, text)| text) } else { text }
+}
+
+/// Returns the attributes of a document that was sent between delimiters in these pieces, with their names,
+/// and the text of each piece as it was before it was delimited. A text without delimiters has no attributes.
+pub(crate) fn document_parts(pieces: &[&str]) -> (Vec<(String, String)>, Vec<String>) {
+    let whole = pieces.concat();
+    let (header, body) = match whole.split_once('\n') {
+        Some((header, _)) if opens_document(&whole) => (header, header.len() + 1..whole.len()),
+        _ => ("", 0..whole.len()),
+    };
+    let end = whole.strip_suffix(DOCUMENT_CLOSE).map_or(body.end, |text| {
+        // The line break before the delimiter ends the last line of the text.
+        text.strip_suffix('\n').unwrap_or(text).len()
+    });
+    let mut at = 0;
+    let texts = pieces.iter().map(|piece| {
+        let range = at.max(body.start).min(end)..(at + piece.len()).max(body.start).min(end);
+        at += piece.len();
+        unescaped(&whole, range, "document")
+    });
+    let texts = texts.collect();
+    (attributes(header), texts)
+}
+
+/// Returns the attributes in the line before a document.
+fn attributes(header: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut rest = header;
+    while let Some((name, after)) = rest.split_once("=\"") {
+        let Some((value, after)) = after.split_once('"') else { break };
+        let name = name.rsplit(' ').next().unwrap_or_default();
+        let value =
+            value.replace("&gt;", ">").replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&");
+        found.push((name.to_owned(), value));
+        rest = after;
+    }
+    found
 }
 
 /// Returns the text of a document that was sent between delimiters, as it was before they were added. A text
@@ -96,17 +135,23 @@ pub(crate) fn text_of_document(sent: &str) -> String {
         let end = text.len() - DOCUMENT_CLOSE.len();
         text = text[..end].split_once('\n').map_or("", |(_, text)| text);
     }
-    let mut whole = String::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(found) = text[at..].find("<\\") {
+    unescaped(text, 0..text.len(), "document")
+}
+
+/// Returns a range of a text between delimiters without the backslashes that break delimiters.
+fn unescaped(text: &str, range: Range<usize>, tag: &str) -> String {
+    let mut whole = String::with_capacity(range.len());
+    let mut at = range.start;
+    while let Some(found) = text[at..range.end].find("<\\") {
         let after = at + found + 2;
         whole.push_str(&text[at..after - 1]);
-        if !is_delimiter(&text[after..], "document") {
+        // A delimiter may begin in one piece and end in the next.
+        if !is_delimiter(&text[after..], tag) {
             whole.push('\\');
         }
         at = after;
     }
-    whole.push_str(&text[at..]);
+    whole.push_str(&text[at..range.end]);
     whole
 }
 
@@ -389,8 +434,10 @@ fn push_escaped(text: &mut String, body: &str, range: Range<usize>, tag: &str) {
     text.push_str(&body[at..range.end]);
 }
 
-/// Checks if a text after `<` continues as a delimiter: `tag` or `/tag`, in any case.
+/// Checks if a text after `<` continues as a delimiter: `tag` or `/tag`, in any case. Backslashes before it
+/// count too, so that those of the text are kept when the others are removed.
 fn is_delimiter(rest: &str, tag: &str) -> bool {
+    let rest = rest.trim_start_matches('\\');
     let name = rest.strip_prefix('/').unwrap_or(rest).as_bytes();
     name.len() >= tag.len() && name[..tag.len()].eq_ignore_ascii_case(tag.as_bytes())
 }

@@ -157,6 +157,27 @@ fn member_that_is_retained_counts_while_it_is_in_the_prompt() {
 }
 
 #[test]
+fn document_that_requires_others_is_not_sent_for_a_group() {
+    let (manager, log) = (manager(|_| {}), question());
+    let text = "Refunds take five days.";
+    let first = RagItem::new("a", 0.9, text).with_required("nobody");
+    let all = [first, RagItem::new("a", 0.1, text).with_group("g"), item("c", 0.5).with_group("g")];
+    // The copy with the same id makes it free of others.
+    assert_eq!(documents(&plan(&manager, &log, &all, 2_000)), ["a", "c"]);
+    let far = [
+        RagItem::new("x", 0.9, text).with_required("nobody"),
+        RagItem::new("y", 0.8, text).with_required("nobody"),
+        item("c", 0.5).with_group("g"),
+    ];
+    for budget in 1..600 {
+        let plan = plan(&manager, &log, &far, budget);
+        for row in &plan.excluded {
+            assert!(!documents(&plan).contains(&row.id.as_str()), "{budget}: {}", row.id);
+        }
+    }
+}
+
+#[test]
 fn document_with_a_group_that_requires_others_is_an_error() {
     let (manager, log) = (manager(|_| {}), question());
     let documents = [item("a", 1.0).with_group("g").with_required("b"), item("b", 1.0)];
@@ -177,6 +198,16 @@ fn large_groups_are_planned() {
     let all: Vec<RagItem> = all.collect();
     let sent = plan(&manager, &log, &all, 4_000);
     assert!(documents(&sent).len() > 50 && documents(&sent).len().is_multiple_of(2));
+    // All pairs fit, and pairs that share a text are a chain of names.
+    let whole = plan(&manager, &log, &all, 2_000_000);
+    assert_eq!(documents(&whole).len(), 20_000);
+    let chain = (0..10_000).rev().flat_map(|at| {
+        let item = |id: &str, score| RagItem::new(format!("{id}{at}"), score, format!("text {at}"));
+        let (own, next) = (format!("g{at:05}"), format!("g{:05}", at + 1));
+        [item("a", 0.5).with_group(own), item("b", 0.4).with_group(next)]
+    });
+    let chain: Vec<RagItem> = chain.collect();
+    assert!(documents(&plan(&manager, &log, &chain, 4_000)).is_empty());
     let one: Vec<RagItem> = all.into_iter().map(|item| item.with_group("all")).collect();
     assert!(documents(&plan(&manager, &log, &one, 4_000)).is_empty());
 }

@@ -3,7 +3,7 @@
 use crate::support::generate;
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, ErrorKind, Message, Model, Part, PlanRequest,
-    RagItem, RequestLimits, WireFormat,
+    RagItem, RequestLimits, TokenCounter, WireFormat,
     analysis::CitationVerdict,
     config::{DocumentFormat, Placement, RagOptions},
     plan::NoticeCode,
@@ -27,13 +27,18 @@ fn request(log: &Conversation, documents: Vec<RagItem>, budget: u64) -> PlanRequ
 
 /// Returns all documents of a request body in order.
 fn blocks(plan: &ContextPlan) -> Vec<Value> {
+    all_blocks(plan).into_iter().filter(|block| block["type"] == "document").collect()
+}
+
+/// Returns the content of all messages of a request body in order.
+fn all_blocks(plan: &ContextPlan) -> Vec<Value> {
     let body = serde_json::to_value(render::anthropic(plan)).unwrap();
     let messages = body["messages"].as_array().unwrap().clone();
     let content = messages.into_iter().flat_map(|mut message| match message["content"].take() {
         Value::Array(blocks) => blocks,
         _ => Vec::new(),
     });
-    content.filter(|block| block["type"] == "document").collect()
+    content.collect()
 }
 
 fn titles(plan: &ContextPlan) -> Vec<String> {
@@ -179,61 +184,104 @@ fn structured_output_with_citations_is_refused() {
                 .is_ok()
         );
     }
-    // Documents that do not fit are not cited.
-    let plan = manager(CLAUDE, |_| {}).build_plan(&request(&log, item(), 40).with_structured_output());
-    assert!(plan.is_ok());
 }
 
-/// Documents keep the format in which they were sent, and so does the beginning of each prompt.
+/// All documents of a prompt have one format, which changes only after documents left together. Until then the
+/// beginning of each prompt is the whole one before.
 #[test]
 fn format_changes_after_documents_left_together() {
-    let text = |rag: &mut RagOptions| {
-        (rag.format, rag.placement) = (DocumentFormat::Text, Placement::WithQuestion);
-        rag.question_limit = 1000;
+    let manager = |format| {
+        manager(CLAUDE, |rag| {
+            (rag.format, rag.placement) = (format, Placement::WithQuestion);
+            rag.question_limit = 1000;
+        })
     };
-    let native = |rag: &mut RagOptions| {
-        rag.placement = Placement::WithQuestion;
-        rag.question_limit = 1000;
-    };
+    let managers = [manager(DocumentFormat::Text), manager(DocumentFormat::Native)];
     for starts_native in [false, true] {
-        let (before, after) = if starts_native {
-            (manager(CLAUDE, native), manager(CLAUDE, text))
-        } else {
-            (manager(CLAUDE, text), manager(CLAUDE, native))
-        };
+        let (before, after) = (&managers[usize::from(starts_native)], &managers[usize::from(!starts_native)]);
         let mut log = Conversation::new();
         let (mut last, mut formats) = (None::<ContextPlan>, Vec::new());
         for turn in 0..30 {
             log.push(Message::user(format!("Question {turn}?")));
-            let manager = if turn < 2 { &before } else { &after };
-            let documents =
-                vec![RagItem::new(format!("d{}", turn % 4), 0.9, format!("Text of turn {turn}. ").repeat(5))];
-            let plan = manager.build_plan(&request(&log, documents, 1_600)).unwrap();
+            let manager = if turn < 2 { before } else { after };
+            let text = format!("Text of turn {turn}.\n").repeat(5);
+            let documents = vec![RagItem::new(format!("d{}", turn % 4), 0.9, text)];
+            let plan = manager.build_plan(&request(&log, documents.clone(), 1_600)).unwrap();
             check(&plan);
+            let sent = titles(&plan).len();
+            let rows = plan.included.iter().filter(|row| row.kind.is_document()).count();
+            assert!(sent == rows || sent == 0, "{sent} of {rows} at {turn}");
             let left = plan.notices.iter().any(|notice| notice.code == NoticeCode::DocumentsReleased);
-            if let Some(last) = &last
-                && !left
-                && !plan.notices.iter().any(|notice| notice.code == NoticeCode::WindowCut)
-            {
-                // Nothing that was sent changes.
-                let sent: Vec<&str> = last.included.iter().map(|row| row.body.text()).collect();
-                let now: Vec<&str> = plan.included.iter().map(|row| row.body.text()).collect();
-                assert_eq!(&now[..sent.len() - 1], &sent[..sent.len() - 1], "turn {turn}");
+            formats.push((sent > 0, left));
+            let changed = formats.len() > 1 && formats[turn - 1].0 != formats[turn].0;
+            let is_cut = plan.notices.iter().any(|notice| notice.code == NoticeCode::WindowCut);
+            let now = all_blocks(&plan);
+            if let Some(last) = last.as_ref().filter(|_| !left && !is_cut) {
+                let before = all_blocks(last);
+                assert_eq!(now.starts_with(&before), !changed, "{turn}");
             }
-            // The same question keeps its format.
-            let again = before.build_plan(
-                &request(&log, vec![RagItem::new("other", 0.1, "Other.")], 1_600)
-                    .with_previous(plan.anchor()),
-            );
-            check(&again.unwrap());
-            let new = plan.included.iter().rev().find(|row| row.kind.is_document()).unwrap();
-            formats.push((new.body.text().starts_with('{'), left));
+            // The same question keeps its format, also as the prompt grows.
+            let again =
+                after.build_plan(&request(&log, documents, 1_600).with_previous(plan.anchor())).unwrap();
+            check(&again);
+            assert_eq!(titles(&again), titles(&plan), "{turn}");
             log.push_reply(&plan, Message::assistant(format!("Answer {turn}.")), None);
             last = Some(plan);
         }
         let first_left = formats.iter().skip(2).position(|(_, left)| *left).unwrap() + 2;
         assert!(formats[..=first_left].iter().all(|(native, _)| *native == starts_native), "{formats:?}");
         assert!(formats[first_left + 1..].iter().all(|(native, _)| *native != starts_native), "{formats:?}");
+        // Another provider gets the documents as text.
+        let other = self::manager("gpt-4o", |rag| rag.placement = Placement::WithQuestion);
+        let plan = other.build_plan(&request(&log, Vec::new(), 1_600)).unwrap();
+        let rows = plan.included.iter().filter(|row| row.kind.is_document()).count();
+        let body = serde_json::to_string(&render::openai(&plan)).unwrap();
+        assert_eq!(body.matches("<document id").count(), rows);
+        assert!(rows > 0 && last.is_some());
+    }
+}
+
+#[test]
+fn retained_joined_documents_are_counted_as_sent() {
+    let chunk = |at: u64, text: &str| {
+        RagItem::new(format!("c#{at}"), 0.5, text).with_origin("guide").with_position(at)
+    };
+    let chunks = || {
+        vec![
+            chunk(1, "one \"two\" three four five six seven\neight nine"),
+            chunk(2, "six seven\neight nine ten <document> eleven twelve thirteen"),
+        ]
+    };
+    for format in [DocumentFormat::Text, DocumentFormat::Native] {
+        // This counter does not add up anywhere.
+        let counter = TokenCounter::from_fn("sevenths", |text| {
+            Ok::<_, std::convert::Infallible>((text.len() as u64).div_ceil(7))
+        });
+        let mut config = Config::default();
+        (config.rag.format, config.rag.placement) = (format, Placement::WithQuestion);
+        (config.rag.question_limit, config.rag.labels) = (1000, true);
+        let manager = ContextWindowManager::new(Model::named(CLAUDE).unwrap(), counter, config).unwrap();
+        let mut log = Conversation::from([Message::user("How?")]);
+        for turn in 0..3 {
+            let plan = manager.build_plan(&request(&log, chunks(), 2_000)).unwrap();
+            let tokens: i64 = plan.included.iter().map(|row| row.token_estimate.tokens as i64).sum();
+            let lines: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
+            assert_eq!(tokens + lines, plan.estimated_tokens_total.tokens as i64);
+            let part = |text: &str| (text.len() as u64).div_ceil(7) + 2;
+            let of_message = |message: &Message| {
+                let parts = message.parts().iter().map(|one| match one {
+                    Part::Text(text) => part(text),
+                    Part::Opaque { json, .. } => part(json),
+                    other => panic!("{other:?}"),
+                });
+                let text = if message.text().is_empty() { 0 } else { part(message.text()) };
+                text + parts.sum::<u64>()
+            };
+            let counted = plan.messages().iter().map(of_message).sum::<u64>() + 3;
+            assert_eq!(plan.estimated_tokens_total.tokens, counted, "{format:?} {turn}");
+            log.push_reply(&plan, Message::assistant("So."), None);
+            log.push(Message::user("And?"));
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{LaidOut, arrangement, included::ask_about_document};
 use crate::{
     conversation::SentText,
     error::Error,
-    item::{ItemKind, Priority, Section, Source},
+    item::{ItemId, ItemKind, Priority, Section, Source},
     message::{Message, Role},
     plan::{
         DocumentFacts, Overhead, PlannedItem, ShorterForm,
@@ -17,6 +17,7 @@ use crate::{
     planner::{
         candidates::{CandidateId, Rank},
         eligibility::Eligibility,
+        select::Inclusion,
     },
     provider::{conform::TurnPosition, sent_document},
     rag::LabelledItem,
@@ -72,38 +73,44 @@ impl<'r> LaidOut<'r> {
     ) -> Result<(), Error> {
         let kept = self.chosen.included.get(candidate);
         self.draft.first_rows.push(self.draft.rows.len());
-        // They have the format in which they were sent, which may not be that of new ones.
-        let block = self.meter.block_around(documents.first().map_or("", |first| &first.text));
-        let mut pieces = block;
-        for (document, row) in
-            documents.iter().zip(self.candidates.retained().document_rows(documents, place))
-        {
-            if row != document.id {
-                self.draft.renamed.insert(row.clone(), document.id.clone());
+        let rows: Vec<ItemId> = self.candidates.retained().document_rows(documents, place).collect();
+        let texts: Vec<&str> = documents.iter().map(|document| &*document.text).collect();
+        let (mut pieces, mut added) = (self.meter.block(), 0);
+        let mut of_all = documents.iter().zip(rows);
+        for one in sent_document::documents(&texts) {
+            let (tokens, joined) = self.meter.document_pieces(one)?;
+            added += joined;
+            for (tokens, (document, row)) in tokens.into_iter().zip(of_all.by_ref()) {
+                pieces += tokens;
+                self.sent_row(kept, place, document, row, tokens);
             }
-            let text = self.candidates.retained().as_sent(document);
-            let tokens = self.meter.sent_document(&text)?;
-            pieces += tokens;
-            let form = self.candidates.retained().shorter_form(place, document);
-            let facts = form.map(|name| {
-                let shorter_form = Some(ShorterForm { name: Arc::clone(name), fuller: SENT_BEFORE });
-                Box::new(DocumentFacts { shorter_form, ..DocumentFacts::default() })
-            });
-            self.draft.rows.push(PlannedItem {
-                id: row,
-                kind: ItemKind::Document,
-                source: Source::Rag,
-                section: kept.section,
-                role: None,
-                priority: Priority::Normal,
-                ttl: None,
-                reason: kept.reason,
-                token_estimate: self.meter.counted(tokens),
-                document: facts,
-                body: Message::user(text),
-            });
         }
-        self.end_of_block(self.candidates.retained().documents_message(documents), block, pieces)
+        self.end_of_block(self.candidates.retained().documents_message(documents), (pieces, added))
+    }
+
+    /// Writes the row of a document that is retained before the message at `place`.
+    fn sent_row(&mut self, kept: Inclusion, place: u32, document: &SentText, row: ItemId, tokens: u64) {
+        if row != document.id {
+            self.draft.renamed.insert(row.clone(), document.id.clone());
+        }
+        let form = self.candidates.retained().shorter_form(place, document);
+        let shorter_form = form.map(|name| ShorterForm { name: Arc::clone(name), fuller: SENT_BEFORE });
+        let native = self.meter.format().citations();
+        let has_facts = shorter_form.is_some() || native.is_some();
+        self.draft.rows.push(PlannedItem {
+            id: row,
+            kind: ItemKind::Document,
+            source: Source::Rag,
+            section: kept.section,
+            role: None,
+            priority: Priority::Normal,
+            ttl: None,
+            reason: kept.reason,
+            token_estimate: self.meter.counted(tokens),
+            document: has_facts
+                .then(|| Box::new(DocumentFacts { shorter_form, native, ..DocumentFacts::default() })),
+            body: Message::user(&*document.text),
+        });
     }
 
     /// Writes the new documents as one message of the user role. External text never gets the system role.
@@ -113,8 +120,7 @@ impl<'r> LaidOut<'r> {
         }
         self.draft.first_rows.push(self.draft.rows.len());
         let mut sent: Vec<String> = Vec::new();
-        let block = self.meter.block();
-        let (mut pieces, mut added) = (block, 0);
+        let (mut pieces, mut added) = (self.meter.block(), 0);
         let texts = arrangement::in_prompt_order(self.candidates, &self.chosen.taken, self.context.order);
         let mut in_order: Vec<Rank> = Vec::new();
         for chunks in &texts {
@@ -131,20 +137,18 @@ impl<'r> LaidOut<'r> {
                 paid += self.document(*rank, before, body)?;
                 before = Some(*rank);
             }
-            let whole = bodies.concat();
             if chunks.len() > 1 {
-                added += i128::from(self.meter.sent_document(&whole)?) - i128::from(paid);
+                let texts: Vec<&str> = bodies.iter().map(String::as_str).collect();
+                let (tokens, joined) = self.meter.document_pieces(&texts)?;
+                added += joined + tokens.into_iter().map(i128::from).sum::<i128>() - i128::from(paid);
             }
             pieces += paid;
-            sent.push(whole);
+            sent.extend(bodies);
         }
         self.draft.document_ranks = numbered(&in_order);
         self.draft.documents = in_order;
-        // If the block does not add up, its own joins contain those of its texts.
-        if self.meter.block_adds_up() && added != 0 {
-            self.line(Overhead::Joins, added);
-        }
-        self.end_of_block(sent_document::message(sent.iter().map(String::as_str)), block, pieces)
+        let texts: Vec<&str> = sent.iter().map(String::as_str).collect();
+        self.end_of_block(self.meter.format().message(&texts), (pieces, added))
     }
 
     /// Returns an included document in the form in which it is sent.
@@ -194,18 +198,23 @@ impl<'r> LaidOut<'r> {
                 messages: self.candidates.quoted_messages(&item),
                 label: item.label,
                 shorter_form: self.shorter_form(rank, item),
+                native: self.meter.format().citations(),
             })),
             body: Message::user(body),
         });
         Ok(tokens)
     }
 
-    /// Writes the message that contains documents, and the lines of the overhead for it: the tokens `around`
-    /// them, and the difference to the sum of all `pieces`.
-    fn end_of_block(&mut self, block: Message, around: u64, pieces: u64) -> Result<(), Error> {
-        self.line(Overhead::RagBlock, i128::from(around));
-        // This counter counts the message as one text, which differs from the sum of its pieces (N3).
-        if !block.has_opaque_parts() && !self.meter.text_block_adds_up() && !self.meter.is_rendered() {
+    /// Writes the message that contains documents, and the lines of the overhead for it. `pieces` are the
+    /// tokens of the rows and of the message around them, `added` those that joining their texts adds.
+    fn end_of_block(&mut self, block: Message, (pieces, added): (u64, i128)) -> Result<(), Error> {
+        self.line(Overhead::RagBlock, i128::from(self.meter.block()));
+        if self.meter.block_adds_up() {
+            if added != 0 {
+                self.line(Overhead::Joins, added);
+            }
+        } else if !self.meter.is_rendered() {
+            // This counter counts the message as one text, which differs from the sum of its pieces (N3).
             let whole = i128::from(self.meter.message(&block, TurnPosition::Live, u64::MAX)?.in_full());
             self.line(Overhead::Joins, whole - i128::from(pieces));
         }

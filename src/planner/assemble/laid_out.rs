@@ -16,7 +16,7 @@ use crate::{
         candidates::{CandidateId, Candidates, Costs, Rank},
         select::Selection,
     },
-    provider::{meter::Meter, native},
+    provider::meter::Meter,
     tokens::{Certainty, TokenCount},
 };
 use std::{
@@ -55,13 +55,6 @@ impl LaidOut<'_> {
         self.tokens().saturating_sub(self.context.prompt_budget)
     }
 
-    /// Checks if the model may cite blocks of the prompt.
-    pub(crate) fn has_cited_blocks(&self) -> bool {
-        let parts = self.draft.prompt.messages.iter().flat_map(|message| message.parts());
-        parts.into_iter().any(|part| native::enables_citations(part) == Some(true))
-    }
-
-    /// Returns the included rows.
     pub(crate) fn rows(&self) -> &[PlannedItem] {
         &self.draft.rows
     }

@@ -34,7 +34,7 @@ impl LaidOut<'_> {
         }
         notices.extend(about_the_window(candidates, chosen.window));
         notices.extend(about_released_texts(candidates, rendering));
-        notices.extend(about_citations(meter, chosen.has_documents()));
+        notices.extend(about_citations(&self.draft));
         notices.extend(about_waiting_notes(candidates));
         notices.extend(about_unconfirmed_rules(excluded));
         notices.extend(about_foreign_summaries(candidates));
@@ -128,9 +128,9 @@ fn about_released_texts(candidates: &Candidates<'_>, rendering: &ToolResultRende
 }
 
 /// Returns the notice of documents that the model cannot cite (rule S20).
-fn about_citations(meter: &Meter, has_documents: bool) -> Option<Notice> {
+fn about_citations(draft: &Draft) -> Option<Notice> {
     let text = "the model cannot cite the documents: a block of the conversation has no citations, and the provider takes them on all blocks or on none";
-    let applies = has_documents && meter.has_blocks_without_citations();
+    let applies = draft.rows.iter().any(|row| row.format().citations() == Some(false));
     applies.then(|| Notice { code: NoticeCode::CitationsOff, ids: Vec::new(), text: text.into() })
 }
 

@@ -54,8 +54,7 @@ impl Groups {
             let item = &items[document.at];
             let Some(name) = item.group.as_deref() else { continue };
             let at = match &document.out {
-                None => number(&mut groups, name),
-                Some(ExcludedReason::Duplicate { .. }) => number(&mut groups, name),
+                None | Some(ExcludedReason::Duplicate { .. }) => number(&mut groups, name),
                 Some(_) => continue,
             };
             match &document.out {
@@ -114,13 +113,35 @@ impl<'a> Names<'a> {
             let pair =
                 items[document.at].group.as_deref().zip(repeated.and_then(|item| item.group.as_deref()));
             if let Some((a, b)) = pair {
-                let (a, b) = (names.first(a), names.first(b));
+                let (a, b) = (names.found(a), names.found(b));
                 if a != b {
                     names.same_as.insert(a.max(b), a.min(b));
                 }
             }
         }
+        names.flatten();
         names
+    }
+
+    /// Lets each name lead to the first one at once.
+    fn flatten(&mut self) {
+        let mut flat: BTreeMap<&str, &str> = BTreeMap::new();
+        // In ascending order, so that the name to which one leads is flat already.
+        for (name, other) in &self.same_as {
+            flat.insert(name, flat.get(other).copied().unwrap_or(other));
+        }
+        self.same_as = flat;
+    }
+
+    /// Returns the first of the names of a group, and lets the names on the way lead to it.
+    fn found(&mut self, name: &'a str) -> &'a str {
+        let first = self.first(name);
+        let mut at = name;
+        while let Some(next) = self.same_as.get(at).copied().filter(|next| *next != first) {
+            self.same_as.insert(at, first);
+            at = next;
+        }
+        first
     }
 
     /// Returns the first of the names of a group.

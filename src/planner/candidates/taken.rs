@@ -67,6 +67,20 @@ impl TakenDocuments {
         }
     }
 
+    /// Removes the document that was taken last, with the neighbours that it was taken beside.
+    pub(crate) fn give_back(&mut self, rank: Rank, neighbours: Neighbours) {
+        self.paid.remove(&rank);
+        self.shorter.remove(&rank);
+        if let Some((before, _)) = neighbours.before {
+            self.follows.remove(&rank);
+            self.followed.remove(&before);
+        }
+        if let Some((after, _)) = neighbours.after {
+            self.follows.remove(&after);
+            self.followed.remove(&rank);
+        }
+    }
+
     /// Records that a taken document is in a shorter form.
     pub(crate) fn shorten(&mut self, rank: Rank, shorter: Shorter) {
         self.shorter.insert(rank, shorter);

@@ -15,12 +15,10 @@ use crate::{
         anchor::{SentAgain, Sticky},
     },
     planner::{rendering::ToolResultRendering, request::PlanRequest},
-    provider::{conform::TargetProfile, meter::Meter, native, render, sent_document},
+    provider::{conform::TargetProfile, meter::Meter, native, render, sent_document::SentFormat, wording},
     rag::{Form, LabelledItem, RagItem},
 };
 use std::{
-    borrow::Cow,
-    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -32,8 +30,8 @@ use std::{
 pub(crate) struct RetainedItems<'a> {
     request: &'a PlanRequest<'a>,
     profile: TargetProfile,
-    /// True if the blocks of documents have citations, once it is asked for.
-    citations: OnceCell<bool>,
+    /// The format in which documents are sent.
+    format: SentFormat,
     /// Parts of the head that are sent at the end (rule S12).
     late: LateAdditions<'a>,
     /// True if texts are retained at all.
@@ -80,7 +78,7 @@ impl<'a> RetainedItems<'a> {
         let mut retained = Self {
             request,
             profile,
-            citations: OnceCell::new(),
+            format: meter.format(),
             late: LateAdditions::new(request, target, &profile, retains_texts),
             retains_texts,
             released_before: released.filter(|_| retains_texts).unwrap_or_default(),
@@ -117,10 +115,10 @@ impl<'a> RetainedItems<'a> {
             // A text keeps the label that it was sent with, or none.
             // The form in which it was sent stays (rule S17).
             let sent_form = |(place, sent): (u32, &SentText)| {
-                let label = sent_document::labels(&sent.text).first().copied();
-                let text = self.as_sent(sent);
-                let is_sent =
-                    |form: &Form| text == meter.delimited_document(LabelledItem { item, form: *form, label });
+                let label = wording::labels_in(&sent.text).first().copied();
+                let is_sent = |form: &Form| {
+                    sent.text == meter.delimited_document(LabelledItem { item, form: *form, label })
+                };
                 let chunk = || self.is_chunk(place, sent, item).then_some(Form::WHOLE);
                 let form = item.forms().find(is_sent).or_else(chunk)?;
                 Some(((place, sent.id.clone(), sent.text.clone()), form))
@@ -152,7 +150,7 @@ impl<'a> RetainedItems<'a> {
         let Some(at) = documents.iter().position(|document| std::ptr::eq(document, sent)) else {
             return false;
         };
-        let (opens, closes) = (sent_document::opens, sent_document::closes);
+        let (opens, closes) = (wording::opens_document, wording::closes_document);
         if opens(&sent.text) && closes(&sent.text) {
             return false;
         }
@@ -160,7 +158,7 @@ impl<'a> RetainedItems<'a> {
         let last = documents[at..].iter().position(|document| closes(&document.text));
         let (Some(first), Some(last)) = (first, last) else { return false };
         let whole: String = documents[first..=at + last].iter().map(|document| &*document.text).collect();
-        sent_document::contains(&whole, &item.text)
+        whole.contains(&wording::delimited_part(&item.text, "document"))
     }
 
     /// Checks if texts are retained for this request at all.
@@ -246,20 +244,10 @@ impl<'a> RetainedItems<'a> {
         }
     }
 
-    /// Returns the text of a retained document. The provider takes citations on all blocks or on none, so one
-    /// has them if the others of the prompt have.
-    pub(crate) fn as_sent<'d>(&self, sent: &'d SentText) -> Cow<'d, str> {
-        if !native::closes(&sent.text) {
-            return Cow::Borrowed(&sent.text);
-        }
-        let citations = *self.citations.get_or_init(|| enables_citations(self.log()));
-        native::with_citations(&sent.text, citations)
-    }
-
     /// Builds the message of documents that are retained.
     pub(crate) fn documents_message(&self, documents: &[SentText]) -> Message {
-        let texts: Vec<Cow<'_, str>> = documents.iter().map(|document| self.as_sent(document)).collect();
-        sent_document::message(texts.iter().map(AsRef::as_ref))
+        let texts: Vec<&str> = documents.iter().map(|document| &*document.text).collect();
+        self.format.message(&texts)
     }
 
     /// Returns the row ids of the documents before a message.
@@ -476,10 +464,24 @@ impl<'a> RetainedItems<'a> {
     }
 }
 
-/// Checks if documents that are sent as blocks have citations: unless a block of the conversation has none,
-/// because the provider takes them on all blocks or on none. The first block decides.
+/// Checks if native documents have citations: unless a block of the conversation has none, because the
+/// provider takes them on all blocks or on none. The first block that may be sent decides.
 pub(crate) fn enables_citations(log: &Conversation) -> bool {
-    let active = log.archive_index().active_in(0..log.turns().messages()).into_iter().flatten();
-    let parts = active.flat_map(|position| log.message(position).parts());
+    let pins = log.pin_priorities();
+    // An archived message is sent if it is pinned.
+    let is_sent =
+        |position: &u32| log.archive_index().archived(*position).is_none() || pins.contains_key(position);
+    let parts =
+        (0..log.turns().messages()).filter(is_sent).flat_map(|position| log.message(position).parts());
     parts.into_iter().find_map(native::enables_citations).unwrap_or(true)
+}
+
+/// Checks if a conversation has documents that were sent with its messages, and that no prompt has left out
+/// since. `released_through` is the last message whose documents left.
+pub(crate) fn has_documents(log: &Conversation, released_through: Option<&ItemId>) -> bool {
+    let start = released_through.and_then(|id| log.position_of(id)).map_or(0, |position| position + 1);
+    let known = start..log.turns().messages();
+    log.sent_with().within(known).any(|(at, _)| {
+        log.archive_index().archived(at).is_none() && !log.sent_with().documents(at).is_empty()
+    })
 }

@@ -9,5 +9,5 @@ mod late;
 mod items;
 
 pub(crate) use cost::retention_cost;
-pub(crate) use items::{RetainedItems, enables_citations};
+pub(crate) use items::{RetainedItems, enables_citations, has_documents};
 pub(crate) use late::LateAdditions;

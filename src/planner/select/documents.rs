@@ -196,8 +196,7 @@ impl<W: Walker> Selector<'_, W> {
         chosen: &Selection<W>,
     ) -> Result<Result<Vec<(Rank, ExcludedReason)>, (Rank, ExcludedReason)>, Error> {
         let (mut left, mut fitting, mut represented) = (offer.left, Vec::new(), Vec::new());
-        // Made only before a document is taken of which another one may not fit.
-        let mut before: Option<TakenDocuments> = None;
+        let mut taken: Vec<(Rank, Neighbours)> = Vec::new();
         for rank in together {
             // A member that another item represents needs no room.
             let contained = if is_group { self.contained(*rank, &offer.taken, chosen) } else { None };
@@ -207,9 +206,7 @@ impl<W: Walker> Selector<'_, W> {
             }
             match self.fit(*rank, is_group, is_stopped, (left, room), &offer.taken, chosen)? {
                 Ok(Fitting { tokens, neighbours, shorter }) => {
-                    if before.is_none() && together.len() > 1 {
-                        before = Some(offer.taken.clone());
-                    }
+                    taken.push((*rank, neighbours));
                     left -= tokens;
                     fitting.push((self.index.slot_of(*rank), tokens));
                     offer.taken.take(*rank, tokens, neighbours, &self.config.rag, &self.costs);
@@ -218,8 +215,9 @@ impl<W: Walker> Selector<'_, W> {
                     }
                 }
                 Err(reason) => {
-                    if let Some(before) = before {
-                        offer.taken = before;
+                    // A copy of all taken documents for each group would take quadratic time.
+                    for (rank, neighbours) in taken.into_iter().rev() {
+                        offer.taken.give_back(rank, neighbours);
                     }
                     return Ok(Err((*rank, reason)));
                 }
@@ -488,6 +486,15 @@ impl Offer {
         for (rank, reason) in out {
             self.refused.insert(rank);
             self.excluded.push((rank, contained_or(reason, rank, reasons)));
+        }
+    }
+
+    /// Removes the reasons of documents that are taken now.
+    pub(super) fn forget(&mut self, ranks: &[Rank]) {
+        let Self { excluded, taken, .. } = self;
+        let is_taken = |rank: &Rank| ranks.binary_search(rank).is_ok() && taken.paid().contains_key(rank);
+        if excluded.iter().any(|(rank, _)| is_taken(rank)) {
+            excluded.retain(|(rank, _)| !is_taken(rank));
         }
     }
 

@@ -39,6 +39,8 @@ impl<W: Walker> Selector<'_, W> {
         let left = offer.left();
         let (rank, reason) = match self.take_together(&parts, true, is_stopped, room, offer, chosen)? {
             Ok(represented) => {
+                // Some may have been too large alone.
+                offer.forget(&parts);
                 if self.config.rag.variants == Variants::Depth {
                     for rank in parts {
                         self.grow(rank, room, offer)?;
@@ -68,8 +70,10 @@ impl<W: Walker> Selector<'_, W> {
         if let Some((id, _)) = group.retained.iter().find(|(_, places)| !is_sent(places)) {
             return Some(without_member(id));
         }
-        let is_missing =
-            |rank: &&Rank| self.costs.is_sticky(**rank) && !offer.taken.paid().contains_key(*rank);
+        // A document that requires others is offered tokens only after all groups.
+        let may_be_missing =
+            |rank: Rank| self.costs.is_sticky(rank) || self.costs.document(rank).required.is_some();
+        let is_missing = |rank: &&Rank| may_be_missing(**rank) && !offer.taken.paid().contains_key(*rank);
         let missing = group.others.iter().find(is_missing)?;
         Some(without_member(self.costs.document_id(*missing)))
     }

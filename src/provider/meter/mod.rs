@@ -11,7 +11,9 @@ use crate::{
         conform::{TargetProfile, TurnPosition, is_object},
         media_prices::MediaPrices,
         model::{Model, WireFormatCosts},
-        native, wording,
+        native,
+        sent_document::SentFormat,
+        wording,
     },
     rag::LabelledItem,
     tokens::{Certainty, DocumentText, TokenCount, TokenCounter},
@@ -101,18 +103,6 @@ impl Frames {
     }
 }
 
-/// The format in which documents are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SentFormat {
-    /// Text between delimiters.
-    Text,
-    /// Content blocks of the provider (rule S20).
-    Native {
-        /// True if the model may cite them.
-        citations: bool,
-    },
-}
-
 /// A counter of the texts that are sent to one target.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
@@ -173,9 +163,9 @@ impl Meter {
         Self { format: SentFormat::Native { citations }, ..self.clone() }
     }
 
-    /// Checks if new documents are blocks without citations.
-    pub(crate) fn has_blocks_without_citations(&self) -> bool {
-        self.format == SentFormat::Native { citations: false }
+    /// Returns the format in which documents are sent.
+    pub(crate) fn format(&self) -> SentFormat {
+        self.format
     }
 
     /// Returns the profile of the target.
@@ -296,12 +286,9 @@ impl Meter {
         self.joins(&texts.join("\n\n"), std::iter::once(apart))
     }
 
-    /// Returns a document between its delimiters, as it is sent.
+    /// Returns a document between its delimiters.
     pub(crate) fn delimited_document<'i>(&self, item: impl Into<LabelledItem<'i>>) -> String {
-        match self.format {
-            SentFormat::Text => wording::labelled_document(item.into(), self.header),
-            SentFormat::Native { citations } => native::document(item.into(), self.header, citations),
-        }
+        wording::labelled_document(item.into(), self.header)
     }
 
     /// Counts a document of the block together with its delimiters. `hash` is the
@@ -331,7 +318,7 @@ impl Meter {
             score_bits: says_score.then_some(item.score.to_bits()),
             label: item.label,
         };
-        let text = || self.delimited_document(item);
+        let text = || self.format.written(&[&self.delimited_document(item)]).concat();
         Ok(match self.counter.count_document_within(document, limit, text)?.into() {
             Weight::Exactly(tokens) => Weight::Exactly(tokens.saturating_add(part)),
             Weight::Over => Weight::Over,
@@ -344,19 +331,26 @@ impl Meter {
         Ok(self.counter.count_recurring_within(text, u64::MAX)?.unwrap_or(u64::MAX))
     }
 
-    /// Counts a document that was sent earlier, or a piece of one, given with its delimiters.
-    pub(crate) fn sent_document(&self, text: &str) -> Result<u64, Error> {
-        let part = if native::opens(text) { self.frames.part } else { 0 };
-        Ok(self.count_recurring(text)?.saturating_add(part))
+    /// Counts the pieces of one document, given between delimiters, as they are sent. Also returns the tokens
+    /// of the whole document minus their sum.
+    pub(crate) fn document_pieces(&self, sent: &[&str]) -> Result<(Vec<u64>, i128), Error> {
+        let written = self.format.written(sent);
+        let mut tokens: Vec<u64> =
+            written.iter().map(|piece| self.count_recurring(piece)).collect::<Result<_, _>>()?;
+        let joined = match written.as_slice() {
+            [_] => 0,
+            _ => self.joins(&written.concat(), tokens.iter().copied())?,
+        };
+        if let (Some(first), SentFormat::Native { .. }) = (tokens.first_mut(), self.format) {
+            *first = first.saturating_add(self.frames.part);
+        }
+        Ok((tokens, joined))
     }
 
     /// Returns overlapping documents as one text between delimiters, as it is sent, in pieces: one for each.
     /// Each document comes with the bytes at its beginning that the one before it contains.
     pub(crate) fn joined_documents(&self, chunks: &[(LabelledItem<'_>, usize)]) -> Vec<String> {
-        match self.format {
-            SentFormat::Text => wording::joined_documents(chunks, self.header),
-            SentFormat::Native { citations } => native::joined_documents(chunks, self.header, citations),
-        }
+        wording::joined_documents(chunks, self.header)
     }
 
     /// Counts a part of a document without delimiters.
@@ -373,11 +367,7 @@ impl Meter {
             Some(_) => self.count_recurring(&wording::further_label(item.label))?,
             None => 0,
         };
-        let id = match self.format {
-            SentFormat::Text => wording::further_id(&item),
-            SentFormat::Native { .. } => native::further_id(&item),
-        };
-        Ok(self.count_recurring(&id)?.saturating_add(label))
+        Ok(self.count_recurring(&wording::further_id(&item))?.saturating_add(label))
     }
 
     /// Returns a number of bytes that bounds the tokens of a document with its delimiters.
@@ -395,31 +385,17 @@ impl Meter {
         (item.sent_text().len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score + label) as u64
     }
 
-    /// Returns the tokens of the message around new documents, without the documents.
+    /// Returns the tokens of the message around documents, without the documents. A message of native ones
+    /// has no lines of its own, and each of them is a part.
     pub(crate) fn block(&self) -> u64 {
-        self.around_documents(self.format != SentFormat::Text)
-    }
-
-    /// Returns the tokens of the message around documents that were sent, of which this is the first.
-    pub(crate) fn block_around(&self, first: &str) -> u64 {
-        self.around_documents(native::opens(first))
-    }
-
-    /// Returns the tokens around documents. A message of blocks has no lines of its own, and each block is a
-    /// part.
-    fn around_documents(&self, are_native: bool) -> u64 {
-        self.role_frame(Role::User) + if are_native { 0 } else { self.frames.part + self.lines }
+        let lines = if self.format == SentFormat::Text { self.frames.part + self.lines } else { 0 };
+        self.role_frame(Role::User) + lines
     }
 
     /// Returns true if the counts of the block and of its documents add up to the count of the whole.
     pub(crate) fn block_adds_up(&self) -> bool {
-        // Each block is counted by itself.
-        self.format != SentFormat::Text || self.text_block_adds_up()
-    }
-
-    /// Returns the same for documents that are text.
-    pub(crate) fn text_block_adds_up(&self) -> bool {
-        self.counter.adds_up_at_delimiters()
+        // Each native document is counted by itself.
+        self.format != SentFormat::Text || self.counter.adds_up_at_delimiters()
     }
 
     /// Returns the tokens that are saved by each message of this role that merges with another one.

@@ -73,7 +73,8 @@ impl Oracle<'_> {
         let open: Vec<usize> = members.iter().copied().filter(|at| is_open(self, *at)).collect();
         let refused =
             |reason: &str| open.iter().map(|at| (*at, reason.to_owned())).collect::<BTreeMap<_, _>>();
-        if others.iter().any(|at| self.place_in_the_set(*at) < usize::MAX && !is_kept(self, *at)) {
+        let may_be_missing = |at: usize| self.place_in_the_set(at) < usize::MAX || self.depends(at);
+        if others.iter().any(|at| may_be_missing(*at) && !is_kept(self, *at)) {
             return Some(refused("group"));
         }
         let needed = |at: &usize| (members.contains(at) || others.contains(at)) && is_open(self, *at);

@@ -230,6 +230,7 @@ impl Oracle<'_> {
             if let Some(reasons) = self.offer_group(at, left, (room, cap), stopped) {
                 left -= self.used(Section::Rag) - used;
                 stopped |= fill == RagFill::Prefix && reasons.values().any(|one| one.starts_with("budget"));
+                out.retain(|unit, _| !self.kept.contains_key(unit));
                 for (at, reason) in reasons {
                     out.insert(Unit::Document(at), self.known_reason(at, reason));
                 }
