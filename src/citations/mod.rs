@@ -229,7 +229,7 @@ impl ContextPlan {
             }
         }
         // The provider counts all native documents of the prompt, those of the application too.
-        let parts = self.messages().iter().flat_map(|message| message.parts());
+        let parts = self.messages().iter().flat_map(Message::parts);
         let documents = parts.filter_map(native::document_json);
         citations.blocks = documents.map(|json| blocks.get(json).cloned()).collect();
         let earlier = self.carryover.labels.documents();

@@ -541,6 +541,7 @@ pub(crate) struct SentDocument<'a> {
 }
 
 /// Checks if documents were sent as text, the default.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 pub(crate) fn is_text(format: &DocumentFormat) -> bool {
     *format == DocumentFormat::Text
 }

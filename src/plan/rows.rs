@@ -128,10 +128,11 @@ impl PlannedItem {
     /// computes it.
     #[must_use]
     pub fn hash(&self) -> String {
-        match self.format() {
-            SentFormat::Text => hash_message(&self.body),
-            format => hash_message(&format.message(&[self.body.text()])),
+        let format = self.format();
+        if format == SentFormat::Text {
+            return hash_message(&self.body);
         }
+        hash_message(&format.message(&[self.body.text()]))
     }
 }
 

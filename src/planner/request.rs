@@ -37,6 +37,7 @@ use std::sync::{Arc, OnceLock};
 ///     .with_limits(RequestLimits::new().with_max_completion_tokens(1_000));
 /// ```
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
 pub struct PlanRequest<'a> {
     #[doc(hidden)]
     pub log: &'a Conversation,

@@ -68,6 +68,11 @@ impl Document {
         self.forms[self.forms.len() - 1]
     }
 
+    /// Checks if the document competes in several forms, or beside others only.
+    pub(super) fn has_forms_or_depends(&self) -> bool {
+        self.out.is_none() && (self.forms.len() > 1 || self.required.is_some())
+    }
+
     /// Returns the number of the list that ranks the document best; the first of several.
     pub(crate) fn best_list(&self) -> Option<u32> {
         self.ranks.iter().min_by_key(|(list, rank)| (*rank, *list)).map(|(list, _)| *list)

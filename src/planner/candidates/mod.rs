@@ -260,9 +260,7 @@ impl<'a> Candidates<'a> {
         let live_from = log.turns().worked_on_from();
         let kept = sticky_document_count.map_or(documents.len(), |count| count as usize);
         let has_recalled = documents[..kept].iter().any(|one| one.is_recalled && one.out.is_none());
-        let is_one = |document: &Document| document.forms.len() > 1 || document.required.is_some();
-        let has_forms_or_dependents =
-            documents.iter().any(|document| document.out.is_none() && is_one(document));
+        let has_forms_or_dependents = documents.iter().any(Document::has_forms_or_depends);
         let ranks = (0..).map(Rank::new).zip(&documents);
         let index = CandidateIndex {
             turns: log.turns(),
