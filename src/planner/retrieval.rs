@@ -83,8 +83,20 @@ impl ContextWindowManager {
         SentText::new(document.id.clone(), self.new_document_meter().delimited_document(document))
     }
 
+    /// Counts a document that is given between its delimiter lines, in tokens.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` if the counter fails.
+    #[doc(hidden)]
+    pub fn count_sent_document(&self, sent: &str) -> Result<u64, Error> {
+        let (tokens, _) = self.new_document_meter().document_pieces(&[sent])?;
+        Ok(tokens.into_iter().sum())
+    }
+
     /// Counts a document in a prompt, with the delimiter lines around it, in tokens. The planner counts
-    /// documents in the same way. With `rag.labels`, this counts a label of three digits.
+    /// documents in the same way. With `rag.labels`, this counts a label of three digits, with `rag.format =
+    /// "native"` a block with citations.
     ///
     /// # Errors
     ///

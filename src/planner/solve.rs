@@ -225,7 +225,7 @@ impl<'p, W: Walker> Solver<'p, W> {
         Available {
             tokens: context.total(budget) - i128::from(withheld),
             block: self.meter.block(),
-            // Dependents alone reserve nothing: they take what is left.
+            // Dependents alone reserve nothing: they take tokens left over.
             reserves_block: index.competing_documents().any(|(_, document)| document.required.is_none()),
             merge: self.meter.saved_by_merging(Role::User) * merged,
             caps: Section::ALL.map(|section| self.config.sections.section(section).cap),

@@ -40,7 +40,7 @@ pub(crate) fn pieces(sent: &[&str], citations: bool) -> Vec<String> {
 fn open(header: &[(String, String)]) -> String {
     let value = |name: &str| header.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
     let mut block = String::from(OPEN);
-    // The model names what it cites by the title, so the label is there and not in the context.
+    // The model cites a document by its title, so the label is there and not in the context.
     if let Some(labels) = value("label") {
         block.push_str(&escaped(labels));
         block.push(' ');
@@ -57,7 +57,7 @@ fn open(header: &[(String, String)]) -> String {
     block + TEXT
 }
 
-/// Returns a text as it stands in a block.
+/// Returns a text as a block has it.
 pub(crate) fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()

@@ -306,7 +306,8 @@ fn shuffled_documents_change_nothing(planned: &Planned<'_>, order: usize) -> Res
 
 /// With `fill = "prefix"` a larger RAG budget never loses an item (rule S8). Only RAG has a share, so that
 /// the budget is its budget. Limits of tokens skip items, joined texts are priced by their neighbours, in
-/// depth fuller forms take the tokens of other items, and dependents get what is left, so all four are off.
+/// depth fuller forms take the tokens of other items, and dependents get tokens left over, so all four are
+/// off.
 fn prefix_fill_is_monotone(mut session: Session, more: u64) -> Result<(), TestCaseError> {
     session.config.rag.fill = RagFill::Prefix;
     if session.config.rag.variants == Variants::Depth {

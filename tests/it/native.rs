@@ -9,6 +9,7 @@ use context_window::{
     plan::NoticeCode,
     render,
 };
+use context_window_formats::{Session, SessionTexts, session_json};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -45,7 +46,8 @@ fn titles(plan: &ContextPlan) -> Vec<String> {
     blocks(plan).iter().map(|block| block["title"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Checks that the plan counts what it sends, and that citations are enabled on all blocks or on none.
+/// Checks that the plan counts the text that is sent, and that citations are enabled on all blocks or on
+/// none.
 fn check(plan: &ContextPlan) {
     // A token is a byte. A part has two more, the reply three.
     let part = |part: &Part| match part {
@@ -186,8 +188,8 @@ fn structured_output_with_citations_is_refused() {
     }
 }
 
-/// All documents of a prompt have one format, which changes only after documents left together. Until then the
-/// beginning of each prompt is the whole one before.
+/// All documents of a prompt have one format, which changes only after documents left together. Until then
+/// the beginning of each prompt is the whole one before.
 #[test]
 fn format_changes_after_documents_left_together() {
     let manager = |format| {
@@ -306,11 +308,34 @@ fn citations_of_a_reply_are_kept_on_replay() {
     assert_eq!(body["messages"][1]["content"][0]["citations"][0]["cited_text"], "take 5 days");
 }
 
+/// The conversation remembers the text, so a file has it, and gives the same prompt.
+#[test]
+fn session_with_native_documents_is_read_back() {
+    let manager =
+        manager(CLAUDE, |rag| (rag.placement, rag.question_limit) = (Placement::WithQuestion, 1000));
+    let mut log = Conversation::from([Message::user("How?")]);
+    let item = |id: &str| RagItem::new(id, 0.9, format!("{id} says:\n\"Refunds take 5 days.\""));
+    let plan = manager.build_plan(&request(&log, vec![item("a")], 2_900)).unwrap();
+    log.push_reply(&plan, Message::assistant("So."), None);
+    log.push(Message::user("And?"));
+    let request = request(&log, vec![item("a"), item("b")], 2_900);
+    let plan = manager.build_plan(&request).unwrap();
+    assert_eq!(titles(&plan), ["a", "b"]);
+    let json = session_json(&manager, &request, SessionTexts::Kept).unwrap();
+    let read = Session::from_json(&json).unwrap();
+    let again = manager.build_plan(&read.request()).unwrap();
+    assert_eq!((again.to_json(), all_blocks(&again)), (plan.to_json(), all_blocks(&plan)));
+    let redacted = session_json(&manager, &request, SessionTexts::Redacted).unwrap();
+    assert!(!redacted.contains("Refunds"));
+    let read = Session::from_json(&redacted).unwrap();
+    assert_eq!(titles(&manager.build_plan(&read.request()).unwrap()), ["a", "b"]);
+}
+
 /// Builds a reply of one text as Anthropic writes it.
 fn reply(citations: &[Value]) -> Message {
     let body = json!({"messages": [{"role": "assistant", "content": [
         {"type": "text", "text": "Soon.", "citations": citations}]}]});
-    context_window_formats::Session::from_json(&body.to_string()).unwrap().log.messages()[0].clone()
+    Session::from_json(&body.to_string()).unwrap().log.messages()[0].clone()
 }
 
 proptest! {

@@ -81,7 +81,7 @@ fn breadth_sends_more_documents_and_lets_the_best_grow() {
         forms(&at(budget)).iter().map(|(_, form)| form.unwrap_or("")).collect::<Vec<_>>().join(" ")
     });
     assert_eq!((titles.as_str(), grown.as_str()), ("title title title", " title title"));
-    // What is left is not enough for the whole text of `b`, but for its summary.
+    // The tokens left are not enough for the whole text of `b`, but for its summary.
     assert_eq!(forms(&at(all + 95 + 40)), [("a", None), ("b", Some("summary")), ("c", Some("title"))]);
     assert_eq!(forms(&at(2_000)), [("a", None), ("b", None), ("c", None)]);
     // A larger budget loses none of them.

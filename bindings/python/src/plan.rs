@@ -283,7 +283,7 @@ impl Plan {
     }
 
     /// The ids of the documents in the order of the provider's `document_index`, with the option
-    /// `rag.format = "native"`. None stands for a block of the application.
+    /// `rag.format = "native"`. A block of the application has None.
     #[getter]
     fn native_documents(&self) -> Vec<Option<String>> {
         let citations = self.made.inner.citations();

@@ -312,7 +312,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Limits a room to what other documents may take beside those of the last prompt, if these stay.
+    /// Limits a room to the tokens that other documents may take beside those of the last prompt, if these
+    /// stay.
     pub(super) fn beside_the_set(&self, room: Room, share: u64, chosen: &Selection<W>) -> Room {
         if self.index.sticky_document_count.is_none() {
             return room;
@@ -344,7 +345,7 @@ impl<W: Walker> Selector<'_, W> {
                 Err(reason) => fuller = Some(reason),
             }
         }
-        // The largest offer says most: later ones are what other documents left.
+        // The largest offer says most: later ones are the rest that other documents left.
         let fuller = match (&shorter.fuller, fuller) {
             (Some(before), Some(now)) if before.room() >= now.room() => Some(before.clone()),
             (_, now) => now,

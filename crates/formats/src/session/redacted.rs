@@ -182,7 +182,7 @@ impl<'m> Redactor<'m> {
         if !sent.starts_with("<document") {
             return Ok(around(&self.text_in(inside, around)?));
         }
-        let count = |text: &str| Ok(self.manager.counter().count(&around(text))?.tokens);
+        let count = |text: &str| Ok(self.manager.count_sent_document(&around(text))?);
         Ok(around(&self.document_text(inside, count)?))
     }
 
