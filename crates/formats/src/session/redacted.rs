@@ -121,13 +121,37 @@ impl<'m> Redactor<'m> {
             let item = RagItem { text: text.into(), ..bare.clone() };
             Ok(self.manager.count_document(&item)?.tokens)
         };
-        let mut redacted = RagItem { text: self.document_text(&item.text, count)?.into(), ..bare.clone() };
+        let replaced = |text: &str| {
+            let sizes = self.sizes_with_labels(&bare, text)?;
+            let is_same = |filler: &str| {
+                sizes.is_empty() || self.sizes_with_labels(&bare, filler).is_ok_and(|other| other == sizes)
+            };
+            self.document_text(text, count, is_same)
+        };
+        let mut redacted = RagItem { text: replaced(&item.text)?.into(), ..bare.clone() };
         for (name, text) in &item.variants {
-            redacted = redacted.with_variant(name.clone(), self.document_text(text, count)?);
+            redacted = redacted.with_variant(name.clone(), replaced(text)?);
         }
         // A label belongs to a document with these texts (rule S16).
         self.hashes.borrow_mut().insert(item.text_fingerprint(), redacted.text_fingerprint());
         Ok(redacted)
+    }
+
+    /// Returns the tokens of a document with a text, without a label and with labels of one and two digits.
+    /// Returns nothing if documents have no labels. A counter may round, so two texts of the same tokens may
+    /// differ with another label.
+    fn sizes_with_labels(&self, bare: &RagItem, text: &str) -> Result<Vec<u64>, Error> {
+        let options = &self.manager.config().rag;
+        if !options.labels {
+            return Ok(Vec::new());
+        }
+        let item = RagItem { text: text.into(), ..bare.clone() };
+        let sent = wording::document(&item, options.header);
+        let sizes = ["", "label=\"[1]\" ", "label=\"[10]\" "].map(|label| {
+            let labelled = sent.replacen("<document ", &format!("<document {label}"), 1);
+            self.manager.count_sent_document(&labelled)
+        });
+        Ok(sizes.into_iter().collect::<Result<_, _>>()?)
     }
 
     /// Returns the last prompt without texts of messages. Labels belong to the replaced documents.
@@ -151,7 +175,14 @@ impl<'m> Redactor<'m> {
         }
     }
 
-    fn document_text(&self, text: &str, count: impl Fn(&str) -> Result<u64, Error>) -> Result<String, Error> {
+    /// Returns the replacement of a document's text. `count` counts the document with a text, and `is_same`
+    /// checks if a replacement has the same tokens in other surroundings too.
+    fn document_text(
+        &self,
+        text: &str,
+        count: impl Fn(&str) -> Result<u64, Error>,
+        is_same: impl Fn(&str) -> bool,
+    ) -> Result<String, Error> {
         if text.trim().is_empty() {
             return Ok(text.to_owned());
         }
@@ -161,10 +192,11 @@ impl<'m> Redactor<'m> {
         let known = self.documents.borrow().get(key).cloned();
         if let Some(known) = known
             && count(&known)? == tokens
+            && is_same(&known)
         {
             return Ok(known);
         }
-        let is_new = |filler: &str| !self.used.borrow().contains(filler.trim());
+        let is_new = |filler: &str| !self.used.borrow().contains(filler.trim()) && is_same(filler);
         let (replaced, _) = find_filler(text, tokens, count, is_new)?;
         self.used.borrow_mut().insert(replaced.trim().to_owned());
         self.documents.borrow_mut().insert(key.to_owned(), replaced.clone());
@@ -183,7 +215,7 @@ impl<'m> Redactor<'m> {
             return Ok(around(&self.text_in(inside, around)?));
         }
         let count = |text: &str| Ok(self.manager.count_sent_document(&around(text))?);
-        Ok(around(&self.document_text(inside, count)?))
+        Ok(around(&self.document_text(inside, count, |_| true)?))
     }
 
     /// Returns an entry of the log with its texts replaced.
