@@ -16,14 +16,14 @@ pub(crate) struct Sizes {
 /// The maximum number of types in the core without its adapters, so that people can find their way.
 /// Comparable libraries have about 100 (jiff 95, minijinja 111, regex-automata 117); the core also has the
 /// models' rules, documents of several retrievers and in several forms, rules of the user, and citations.
-const CORE_TYPES: usize = 141;
+const CORE_TYPES: usize = 143;
 
 /// The limits of each published crate.
 pub(crate) const SIZES: &[Sizes] = &[
     // Hidden items are for the sibling crates, which are released together, and none should be added without
     // need. The steps of a budget map are for pages only; all crates write shortened values and numbered ids
     // in the same way.
-    Sizes { name: "context-window", types: CORE_TYPES, hidden: 136, root: 46 },
+    Sizes { name: "context-window", types: CORE_TYPES, hidden: 139, root: 46 },
     Sizes { name: "context-window-tokens", types: 8, hidden: 1, root: 12 },
     Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },
     // The ranking of texts and the logarithm are for the evaluation.
