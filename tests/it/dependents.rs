@@ -1,18 +1,10 @@
 //! Documents that are sent only beside others (rule S18).
 
-use crate::support::documents::{manager, plan, question};
+use crate::support::documents::{ids as documents, item, manager, plan, question, second_question};
 use context_window::{
     ContextPlan, Conversation, ErrorKind, ExcludedReason, Message, PlanRequest, RagItem, RequestLimits,
     config::Placement, plan::PolicyRule,
 };
-
-fn documents(plan: &ContextPlan) -> Vec<&str> {
-    plan.included.iter().filter(|row| row.kind.is_document()).map(|row| row.id.as_str()).collect()
-}
-
-fn item(id: &str, score: f64) -> RagItem {
-    RagItem::new(id, score, format!("{id} says this. ").repeat(4))
-}
 
 #[test]
 fn dependents_take_only_tokens_left_over() {
@@ -72,11 +64,7 @@ fn duplicate_of_a_required_document_is_enough() {
 
 #[test]
 fn retained_document_is_enough() {
-    let manager = manager(|rag| (rag.placement, rag.question_limit) = (Placement::WithQuestion, 1000));
-    let mut log = question();
-    let first = plan(&manager, &log, &[item("a", 0.9)], 2_000);
-    log.push_reply(&first, Message::assistant("So."), None);
-    log.push(Message::user("And?"));
+    let (manager, log) = second_question(item("a", 0.9), "So.");
     let next = [item("next", 0.5).with_required("a"), item("far", 0.4).with_required("z")];
     assert_eq!(documents(&plan(&manager, &log, &next, 2_000)), ["a", "next"]);
     // It is retained from then on, and counts to the limit of its question.
@@ -116,11 +104,7 @@ fn document_that_was_also_retrieved_for_itself_depends_on_nothing() {
 
 #[test]
 fn retained_document_outside_the_prompt_is_not_enough() {
-    let manager = manager(|rag| (rag.placement, rag.question_limit) = (Placement::WithQuestion, 1000));
-    let mut log = question();
-    let first = plan(&manager, &log, &[item("a", 0.9)], 2_000);
-    log.push_reply(&first, Message::assistant("So. ".repeat(60)), None);
-    log.push(Message::user("And?"));
+    let (manager, log) = second_question(item("a", 0.9), &"So. ".repeat(60));
     let next = [item("next", 0.5).with_required("a")];
     for budget in 100..800 {
         let plan = plan(&manager, &log, &next, budget);

@@ -1,15 +1,11 @@
 //! Documents that are sent together or not at all.
 
-use crate::support::documents::{manager, plan, question};
+use crate::support::documents::{ids as documents, item, manager, plan, question, second_question};
 use context_window::{
-    ContextPlan, ErrorKind, ExcludedReason, Message, PlanRequest, RagItem, RequestLimits, Ttl,
-    config::{Placement, Variants},
+    ContextPlan, ErrorKind, ExcludedReason, PlanRequest, RagItem, RequestLimits, Ttl,
+    config::Variants,
     plan::{LimitedBy, PolicyRule},
 };
-
-fn documents(plan: &ContextPlan) -> Vec<&str> {
-    plan.included.iter().filter(|row| row.kind.is_document()).map(|row| row.id.as_str()).collect()
-}
 
 fn reason(plan: &ContextPlan, id: &str) -> Option<ExcludedReason> {
     plan.excluded.iter().find(|row| row.id.as_str() == id).map(|row| row.reason.clone())
@@ -17,10 +13,6 @@ fn reason(plan: &ContextPlan, id: &str) -> Option<ExcludedReason> {
 
 fn without(of: &str) -> Option<ExcludedReason> {
     Some(ExcludedReason::Policy(PolicyRule::Group { of: of.into() }))
-}
-
-fn item(id: &str, score: f64) -> RagItem {
-    RagItem::new(id, score, format!("{id} says this. ").repeat(4))
 }
 
 #[test]
@@ -140,11 +132,7 @@ fn members_that_were_sent_stay_without_their_group() {
 
 #[test]
 fn member_that_is_retained_counts_while_it_is_in_the_prompt() {
-    let manager = manager(|rag| (rag.placement, rag.question_limit) = (Placement::WithQuestion, 1000));
-    let mut log = question();
-    let first = plan(&manager, &log, &[item("a", 0.9)], 2_000);
-    log.push_reply(&first, Message::assistant("So. ".repeat(60)), None);
-    log.push(Message::user("And?"));
+    let (manager, log) = second_question(item("a", 0.9), &"So. ".repeat(60));
     let all = [item("a", 0.9).with_group("g"), item("b", 0.5).with_group("g")];
     let mut both = 0;
     for budget in 100..800 {

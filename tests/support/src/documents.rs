@@ -3,7 +3,8 @@
 use crate::generate;
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
-    RequestLimits, config::RagOptions,
+    RequestLimits,
+    config::{Placement, RagOptions},
 };
 
 /// Builds a manager with default options, and those that `change` makes.
@@ -28,4 +29,25 @@ pub fn plan(
 /// Builds a conversation of one short question.
 pub fn question() -> Conversation {
     Conversation::from([Message::user("How?")])
+}
+
+/// Builds a document whose text repeats its id.
+pub fn item(id: &str, score: f64) -> RagItem {
+    RagItem::new(id, score, format!("{id} says this. ").repeat(4))
+}
+
+/// Returns the ids of the documents in a prompt.
+pub fn ids(plan: &ContextPlan) -> Vec<&str> {
+    plan.included.iter().filter(|row| row.kind.is_document()).map(|row| row.id.as_str()).collect()
+}
+
+/// Builds a manager that retains documents with their question, and a conversation that has retained `first`,
+/// with a reply and a second question.
+pub fn second_question(first: RagItem, reply: &str) -> (ContextWindowManager, Conversation) {
+    let manager = manager(|rag| (rag.placement, rag.question_limit) = (Placement::WithQuestion, 1000));
+    let mut log = question();
+    let plan = plan(&manager, &log, [first], 2_000);
+    log.push_reply(&plan, Message::assistant(reply), None);
+    log.push(Message::user("And?"));
+    (manager, log)
 }
