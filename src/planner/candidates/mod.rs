@@ -236,7 +236,7 @@ impl<'a> Candidates<'a> {
         };
         let (mut documents, sticky_document_count) = source.documents(last)?;
         dependents::add_required(&request.rag, &mut documents, |id| retained.places_of(id));
-        let groups = Groups::find(&request.rag, &documents, new, |id| retained.places_of(id));
+        let groups = Groups::find(&request.rag, &documents);
 
         let summaries = summaries::find_summaries(log, target);
         let focus = request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus);

@@ -3,7 +3,8 @@
 //! - Input: the competing documents in rank order, and a room.
 //! - Output: the included documents, and the reasons of the others.
 //! - Rules: S8 (order), S9 (policies, near-duplicates, repeats), S14 (chunks), S15 (recalled
-//!   messages), S17 (shorter forms), S5 (the set of the last prompt), S10 (limit of one question).
+//!   messages), S17 (shorter forms), S19 (groups), S5 (the set of the last prompt), S10 (limit of one
+//!   question).
 //!
 //! While the live question stays the same, the documents of the last prompt (the set) come first.
 
@@ -185,7 +186,6 @@ impl<W: Walker> Selector<'_, W> {
     /// Takes documents that are sent together if all of them fit. Members of a group are taken in their
     /// shortest forms, without those that another item represents. Returns these with their reasons, or the
     /// first document that does not fit with its reason.
-    #[expect(clippy::type_complexity, reason = "each reason comes with its document")]
     pub(super) fn take_together(
         &self,
         together: &[Rank],
@@ -194,7 +194,7 @@ impl<W: Walker> Selector<'_, W> {
         room: Room,
         offer: &mut Offer,
         chosen: &Selection<W>,
-    ) -> Result<Result<Vec<(Rank, ExcludedReason)>, (Rank, ExcludedReason)>, Error> {
+    ) -> Result<Result<Vec<ExcludedDocument>, ExcludedDocument>, Error> {
         let (mut left, mut fitting, mut represented) = (offer.left, Vec::new(), Vec::new());
         let mut taken: Vec<(Rank, Neighbours)> = Vec::new();
         for rank in together {
@@ -345,7 +345,7 @@ impl<W: Walker> Selector<'_, W> {
                 Err(reason) => fuller = Some(reason),
             }
         }
-        // The largest offer says most: later ones are the rest that other documents left.
+        // The reason of the largest offer: later ones are the rest that other documents left.
         let fuller = match (&shorter.fuller, fuller) {
             (Some(before), Some(now)) if before.room() >= now.room() => Some(before.clone()),
             (_, now) => now,
@@ -440,6 +440,9 @@ fn depends_on_form(reason: &ExcludedReason) -> bool {
     }
 }
 
+/// An excluded document with its reason.
+pub(super) type ExcludedDocument = (Rank, ExcludedReason);
+
 /// A document that fits.
 struct Fitting {
     tokens: u64,
@@ -456,7 +459,7 @@ pub(super) struct Offer {
     /// Documents that fit, each with its tokens.
     fitting: Vec<(Slot, u64)>,
     /// The other documents with their reasons.
-    excluded: Vec<(Rank, ExcludedReason)>,
+    excluded: Vec<ExcludedDocument>,
     /// Those of them that were decided together with others.
     refused: BTreeSet<Rank>,
     /// Tokens of the fuller forms that documents got.
@@ -479,11 +482,7 @@ impl Offer {
     }
 
     /// Excludes documents that were decided together.
-    fn refuse_all(
-        &mut self,
-        out: impl IntoIterator<Item = (Rank, ExcludedReason)>,
-        reasons: &ExclusionReasons,
-    ) {
+    fn refuse_all(&mut self, out: impl IntoIterator<Item = ExcludedDocument>, reasons: &ExclusionReasons) {
         for (rank, reason) in out {
             self.refused.insert(rank);
             self.excluded.push((rank, contained_or(reason, rank, reasons)));
@@ -567,7 +566,7 @@ impl Offer {
 fn exclude_other_documents<W: Walker>(
     index: &CandidateIndex<'_>,
     left: u64,
-    excluded: Vec<(Rank, ExcludedReason)>,
+    excluded: Vec<ExcludedDocument>,
     chosen: &mut Selection<W>,
 ) {
     let excluded_by_set = ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyDocuments };

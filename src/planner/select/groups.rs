@@ -4,7 +4,10 @@
 //! - Output: the members that fit, all or none, and the reasons of the others.
 //! - Rules: S19.
 
-use super::{Room, Selection, Selector, Walker, documents::Offer};
+use super::{
+    Room, Selection, Selector, Walker,
+    documents::{ExcludedDocument, Offer},
+};
 use crate::{
     config::Variants,
     error::Error,
@@ -23,7 +26,7 @@ impl<W: Walker> Selector<'_, W> {
         room: Room,
         offer: &mut Offer,
         chosen: &Selection<W>,
-    ) -> Result<Vec<(Rank, ExcludedReason)>, Error> {
+    ) -> Result<Vec<ExcludedDocument>, Error> {
         let is_open = |rank: &Rank| {
             !offer.taken.paid().contains_key(rank) && !chosen.reasons.left_documents.contains_key(rank)
         };
@@ -33,7 +36,7 @@ impl<W: Walker> Selector<'_, W> {
         let parts: BTreeSet<Rank> = members.iter().copied().chain(others).collect();
         let parts: Vec<Rank> = parts.into_iter().collect();
         let refuse = |reason: &ExcludedReason| members.iter().map(|rank| (*rank, reason.clone())).collect();
-        if let Some(reason) = self.missing_part(group, offer, chosen) {
+        if let Some(reason) = self.missing_part(group, offer) {
             return Ok(refuse(&reason));
         }
         let left = offer.left();
@@ -50,27 +53,21 @@ impl<W: Walker> Selector<'_, W> {
             }
             Err(out) => out,
         };
-        // Tokens left after the first members say little about those that the group needs.
+        // The tokens left after the first members are not those that the group needs.
         if let ExcludedReason::Budget { limited_by, .. } = reason {
             let is_size = limited_by == LimitedBy::Size && parts.len() > 1;
             let limited_by = if is_size { LimitedBy::Group } else { limited_by };
             return Ok(refuse(&ExcludedReason::Budget { room: left, limited_by }));
         }
-        let mut out: Vec<(Rank, ExcludedReason)> = refuse(&without_member(self.costs.document_id(rank)));
+        let mut out: Vec<ExcludedDocument> = refuse(&without_member(self.costs.document_id(rank)));
         // The member itself is out for its own reason.
         out.iter_mut().filter(|(member, _)| *member == rank).for_each(|one| one.1 = reason.clone());
         Ok(out)
     }
 
-    /// Returns the reason to exclude a group because a text of it that was sent before is not in this prompt.
-    fn missing_part(&self, group: &Group, offer: &Offer, chosen: &Selection<W>) -> Option<ExcludedReason> {
-        let is_sent = |places: &[u32]| {
-            places.iter().any(|place| self.costs.is_sent_before(*place, |id| chosen.has(id)))
-        };
-        if let Some((id, _)) = group.retained.iter().find(|(_, places)| !is_sent(places)) {
-            return Some(without_member(id));
-        }
-        // A document that requires others is offered tokens only after all groups.
+    /// Returns the reason to exclude a group because another document that it needs cannot be sent with it.
+    fn missing_part(&self, group: &Group, offer: &Offer) -> Option<ExcludedReason> {
+        // Documents of the last prompt are decided before, those that require others after all groups.
         let may_be_missing =
             |rank: Rank| self.costs.is_sticky(rank) || self.costs.document(rank).required.is_some();
         let is_missing = |rank: &&Rank| may_be_missing(**rank) && !offer.taken.paid().contains_key(*rank);
