@@ -80,7 +80,7 @@ impl ContextWindowManager {
     /// Returns a document as it is sent, with the delimiter lines around it.
     #[must_use]
     pub fn sent_document(&self, document: &RagItem) -> SentText {
-        SentText::new(document.id.clone(), self.new_document_meter().delimited_document(document))
+        SentText::new(document.id.clone(), self.meter().delimited_document(document))
     }
 
     /// Counts a document that is given between its delimiter lines, in tokens.
@@ -103,9 +103,23 @@ impl ContextWindowManager {
     /// `ErrorKind::Count` if the counter fails.
     pub fn count_document(&self, document: &RagItem) -> Result<TokenCount, Error> {
         let label = self.config().rag.labels.then_some(MANY_DOCUMENTS);
+        self.count_labelled_document(document, label)
+    }
+
+    /// Counts a document with a label, or without one, in tokens.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` if the counter fails.
+    #[doc(hidden)]
+    pub fn count_labelled_document(
+        &self,
+        document: &RagItem,
+        label: Option<u32>,
+    ) -> Result<TokenCount, Error> {
+        let meter = self.new_document_meter();
         let labelled = LabelledItem { item: document, form: Form::WHOLE, label };
-        let tokens =
-            self.new_document_meter().document(labelled, text_hash(&document.text), u64::MAX)?.in_full();
-        Ok(self.meter().counted(tokens))
+        let tokens = meter.document(labelled, text_hash(&document.text), u64::MAX)?.in_full();
+        Ok(meter.counted(tokens))
     }
 }

@@ -141,17 +141,12 @@ impl<'m> Redactor<'m> {
     /// Returns nothing if documents have no labels. A counter may round, so two texts of the same tokens may
     /// differ with another label.
     fn sizes_with_labels(&self, bare: &RagItem, text: &str) -> Result<Vec<u64>, Error> {
-        let options = &self.manager.config().rag;
-        if !options.labels {
+        if !self.manager.config().rag.labels {
             return Ok(Vec::new());
         }
         let item = RagItem { text: text.into(), ..bare.clone() };
-        let sent = wording::document(&item, options.header);
-        let sizes = ["", "label=\"[1]\" ", "label=\"[10]\" "].map(|label| {
-            let labelled = sent.replacen("<document ", &format!("<document {label}"), 1);
-            self.manager.count_sent_document(&labelled)
-        });
-        Ok(sizes.into_iter().collect::<Result<_, _>>()?)
+        let sizes = [None, Some(1), Some(10)].map(|label| self.manager.count_labelled_document(&item, label));
+        sizes.into_iter().map(|size| Ok(size?.tokens)).collect()
     }
 
     /// Returns the last prompt without texts of messages. Labels belong to the replaced documents.
