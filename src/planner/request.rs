@@ -58,7 +58,8 @@ pub struct PlanRequest<'a> {
     pub(crate) calibration: Option<TokenCalibration>,
     pub(crate) counts_excluded: bool,
     pub(crate) lists_excluded: bool,
-    pub(crate) wants_structured_output: bool,
+    #[doc(hidden)]
+    pub wants_structured_output: bool,
     pub(crate) conversation_id: Option<String>,
     pub(crate) prompt_id: Option<String>,
     /// The user's rules that were found in the messages since the last prompt, once they are asked for.

@@ -65,7 +65,7 @@ fn check(plan: &ContextPlan) {
     let enabled = |block: &Value| block["citations"]["enabled"] == true;
     assert!(blocks.iter().all(enabled) || !blocks.iter().any(enabled), "{blocks:?}");
     let citations = plan.citations();
-    assert_eq!(citations.blocks().count(), blocks.len());
+    assert_eq!(citations.native_documents().count(), blocks.len());
 }
 
 #[test]
@@ -110,7 +110,8 @@ fn documents_are_blocks_with_their_text_at_every_budget() {
             "one two three four five six seven eight nine ten eleven twelve thirteen"
         );
         assert_eq!(blocks[5]["source"]["data"], "[empty]");
-        let ids: Vec<String> = plan.citations().blocks().map(|id| id.unwrap().to_string()).collect();
+        let ids: Vec<String> =
+            plan.citations().native_documents().map(|id| id.unwrap().to_string()).collect();
         assert_eq!(ids, ["a\"", "c#1", "long", "b", "e", "blank"]);
         // Messages by item are the same.
         let items = plan.by_item();
@@ -163,7 +164,8 @@ fn blocks_of_the_application_decide_for_all() {
         assert_eq!(says, !enabled);
         // The number of a document counts the application's blocks too.
         let citations = plan.citations();
-        let ids: Vec<Option<&str>> = citations.blocks().map(|id| id.map(|id| id.as_str())).collect();
+        let ids: Vec<Option<&str>> =
+            citations.native_documents().map(|id| id.map(|id| id.as_str())).collect();
         assert_eq!(ids, [Some("a"), Some("b"), None]);
     }
 }
@@ -331,6 +333,27 @@ fn session_with_native_documents_is_read_back() {
     assert_eq!(titles(&manager.build_plan(&read.request()).unwrap()), ["a", "b"]);
 }
 
+#[test]
+fn structured_output_of_a_body_is_read_and_written() {
+    let manager = manager(CLAUDE, |_| {});
+    let read = |more: Value| {
+        let mut body = json!({"query": "How?", "rag": [{"id": "a", "score": 1, "text": "x"}]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Session::from_json(&body.to_string()).unwrap()
+    };
+    let schema = json!({"type": "json_schema", "schema": {"type": "object"}});
+    for more in [json!({"output_format": schema}), json!({"output_config": {"format": schema}})] {
+        let session = read(more);
+        assert!(manager.build_plan(&session.request()).is_err());
+        let written = session_json(&manager, &session.request(), SessionTexts::Kept).unwrap();
+        assert!(Session::from_json(&written).unwrap().structured_output);
+    }
+    for more in [json!({"output_format": null}), json!({"output_config": {"effort": "low"}}), json!({})] {
+        let session = read(more);
+        assert!(!session.structured_output && manager.build_plan(&session.request()).is_ok());
+    }
+}
+
 /// Builds a reply of one text as Anthropic writes it.
 fn reply(citations: &[Value]) -> Message {
     let body = json!({"messages": [{"role": "assistant", "content": [
@@ -354,7 +377,7 @@ proptest! {
         let plan = manager.build_plan(&request(&log, items.clone(), 90_000)).unwrap();
         check(&plan);
         let citations = plan.citations();
-        let ids: Vec<String> = citations.blocks().map(|id| id.unwrap().to_string()).collect();
+        let ids: Vec<String> = citations.native_documents().map(|id| id.unwrap().to_string()).collect();
         let mut expected = Vec::new();
         let mut written = Vec::new();
         for (document, kind, from, length) in cited {

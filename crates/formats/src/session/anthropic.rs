@@ -165,8 +165,9 @@ fn is_own(kind: &str, json: &str) -> bool {
 
 /// Returns true for a text with citations, which only Anthropic writes beside the text.
 pub(crate) fn is_cited_text(json: &str) -> bool {
-    let has_list = |object: Object| object.get("citations").is_some_and(|list| list.starts_with("[{"));
-    json.contains("\"citations\"") && Object::parse(json).is_some_and(has_list)
+    let is_list = |list: &str| serde_json::from_str(list).is_ok_and(|list: Vec<Object>| !list.is_empty());
+    json.contains("\"citations\"")
+        && Object::parse(json).is_some_and(|text| text.get("citations").is_some_and(is_list))
 }
 
 /// Converts one wire message to messages of the log: each tool result as a message, then the rest if there is

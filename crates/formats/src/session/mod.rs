@@ -87,6 +87,8 @@ pub struct Session {
     pub state: Vec<(ItemId, String)>,
     /// Remote context (B8): context that the provider adds, and that a logged body only names.
     pub remote: Vec<RemoteContext>,
+    /// True if the reply has to follow a JSON schema.
+    pub structured_output: bool,
     /// The record of the last prompt, for the sticky window (S5).
     pub previous: Option<Anchor>,
     /// The options of the application as the text of an options file. Written by [`session_json`].
@@ -113,6 +115,7 @@ impl Session {
             focus: None,
             state: Vec::new(),
             remote: Vec::new(),
+            structured_output: false,
             previous: None,
             options: None,
             tokenizer: None,
@@ -186,6 +189,7 @@ impl Session {
         request.focus.clone_from(&self.focus);
         request.state.clone_from(&self.state);
         request.previous.clone_from(&self.previous);
+        request.wants_structured_output = self.structured_output;
         let request = request.with_remote_context(self.remote.iter().cloned());
         request.with_tools(&self.tools).with_retrieved(self.rag.clone()).with_limits(self.limits)
     }

@@ -153,6 +153,8 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     let (mut log, mut ignored) = (reader.log, reader.ignored);
     let own = session.context_window.as_ref().map(|own| own.settings()).transpose();
     let own = own.map_err(|detail| place.fault("context_window", &detail))?;
+    let structured_output = body.wants_structured_output()
+        || session.context_window.as_ref().is_some_and(|own| own.structured_output);
     remote.extend(session.context_window.iter().flat_map(|own| own.remote.iter().cloned()));
     // The events of this library's own file contain the whole conversation, so they replace the messages.
     if let Some(own) = session.context_window.filter(|own| !own.events.is_empty()) {
@@ -190,6 +192,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         focus: session.focus,
         state: named(session.state.unwrap_or_default(), "state"),
         remote,
+        structured_output,
         previous: session.previous,
         options,
         tokenizer,

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// The keys of a body that are read here.
-pub(super) const KEYS: [&str; 19] = [
+pub(super) const KEYS: [&str; 21] = [
     "max_tokens",
     "max_completion_tokens",
     "max_output_tokens",
@@ -28,6 +28,8 @@ pub(super) const KEYS: [&str; 19] = [
     "cachedContent",
     "cached_content",
     "mcp_servers",
+    "output_config",
+    "output_format",
 ];
 
 /// Maximum number of MCP servers that are named.
@@ -65,6 +67,9 @@ pub(super) struct Body {
     cached: Raw,
     cached_content: Raw,
     mcp_servers: Raw,
+    /// Anthropic's options of the reply.
+    output_config: Raw,
+    output_format: Raw,
 }
 
 type Raw = Option<Box<RawValue>>;
@@ -92,6 +97,12 @@ fn id(raw: &Raw) -> Option<String> {
 }
 
 impl Body {
+    /// Checks if the body asks Anthropic for a reply that follows a JSON schema.
+    pub(super) fn wants_structured_output(&self) -> bool {
+        let is_object = |raw: &Raw| raw.as_deref().is_some_and(|raw| raw.get().starts_with('{'));
+        is_object(&self.output_format) || is_object(&inside(&self.output_config, "format"))
+    }
+
     /// Returns the limits that the body states, in tokens.
     pub(super) fn limits(&self) -> StatedLimits {
         let within = |raw: &Raw, keys: &[&str]| keys.iter().find_map(|key| tokens(&inside(raw, key)));

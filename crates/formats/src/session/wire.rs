@@ -90,6 +90,9 @@ pub(crate) struct Own {
     /// Remote context that the provider adds, if the request names any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) remote: Vec<RemoteContext>,
+    /// True if the reply has to follow a JSON schema.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) structured_output: bool,
 }
 
 #[derive(Deserialize)]

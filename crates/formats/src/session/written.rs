@@ -197,6 +197,7 @@ pub fn session_json(
             tokenizer: manager.counter().name().into(),
             events,
             remote: request.remote_context().to_vec(),
+            structured_output: request.wants_structured_output,
         },
     };
     serde_json::to_string(&written).map_err(|error| Error::input("conversation", error.to_string()))
