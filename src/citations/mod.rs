@@ -51,7 +51,7 @@ pub struct Citations {
     earlier: BTreeMap<u32, ItemId>,
     /// The native documents of the prompt in order: the document with its text, or `None` for a block of the
     /// application.
-    blocks: Vec<Option<(ItemId, Arc<str>)>>,
+    native: Vec<Option<(ItemId, Arc<str>)>>,
 }
 
 /// A citation that the provider writes beside the text of a reply (rule S20).
@@ -157,8 +157,8 @@ impl Citations {
 
     /// Returns the native documents of the prompt in the order of the provider's `document_index`: the id of
     /// each, or `None` for a block of the application. Returns nothing without `rag.format = "native"`.
-    pub fn blocks(&self) -> impl Iterator<Item = Option<&ItemId>> {
-        self.blocks.iter().map(|block| block.as_ref().map(|(id, _)| id))
+    pub fn native_documents(&self) -> impl Iterator<Item = Option<&ItemId>> {
+        self.native.iter().map(|document| document.as_ref().map(|(id, _)| id))
     }
 
     /// Checks the citations that the provider wrote beside the text of a reply, in their order. Those of
@@ -169,7 +169,7 @@ impl Citations {
             .into_iter()
             .filter_map(|(document_index, cited_text)| {
                 let at = usize::try_from(document_index).unwrap_or(usize::MAX);
-                let (document, verdict) = match self.blocks.get(at) {
+                let (document, verdict) = match self.native.get(at) {
                     Some(None) => return None,
                     None => (None, CitationVerdict::Unknown),
                     Some(Some((id, text))) if quotes::contains(text, &cited_text) => {
@@ -231,7 +231,7 @@ impl ContextPlan {
         // The provider counts all native documents of the prompt, those of the application too.
         let parts = self.messages().iter().flat_map(Message::parts);
         let documents = parts.filter_map(native::document_json);
-        citations.blocks = documents.map(|json| blocks.get(json).cloned()).collect();
+        citations.native = documents.map(|json| blocks.get(json).cloned()).collect();
         let earlier = self.carryover.labels.documents();
         let earlier = earlier.filter(|(label, _)| !citations.sent.contains_key(label));
         citations.earlier = earlier.map(|(label, id)| (label, id.clone())).collect();

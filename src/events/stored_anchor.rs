@@ -37,7 +37,7 @@ pub struct StoredAnchor {
     #[serde(skip_serializing_if = "is_text")]
     rag_format: DocumentFormat,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    rag_left: bool,
+    rag_released: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared_before: Option<ItemId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -73,7 +73,7 @@ impl From<Anchor> for StoredAnchor {
             rag_joined,
             rag_forms,
             rag_format,
-            rag_left,
+            rag_released,
             cleared_before,
             result_forms,
             rules,
@@ -96,7 +96,7 @@ impl From<Anchor> for StoredAnchor {
             rag_joined,
             rag_forms,
             rag_format,
-            rag_left,
+            rag_released,
             cleared_before,
             result_forms,
             rules,
@@ -123,7 +123,7 @@ impl From<StoredAnchor> for Anchor {
             rag_joined,
             rag_forms,
             rag_format,
-            rag_left,
+            rag_released,
             cleared_before,
             result_forms,
             rules,
@@ -146,7 +146,7 @@ impl From<StoredAnchor> for Anchor {
             rag_joined,
             rag_forms,
             rag_format,
-            rag_left,
+            rag_released,
             cleared_before,
             result_forms,
             rules,

@@ -73,10 +73,10 @@ pub struct Anchor {
     /// The format of the documents (rule S20).
     #[serde(skip_serializing_if = "is_text")]
     pub(crate) rag_format: DocumentFormat,
-    /// True if documents of earlier prompts left with this one, so that the next question may change the
-    /// format.
+    /// True if documents of earlier prompts were released with this one, so that the next question may change
+    /// the format.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) rag_left: bool,
+    pub(crate) rag_released: bool,
     /// The message before which tool results were replaced by stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cleared_before: Option<ItemId>,

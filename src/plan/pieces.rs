@@ -99,7 +99,7 @@ impl ContextPlan {
                 Some(SentFormat::Native { .. }) => DocumentFormat::Native,
                 _ => DocumentFormat::Text,
             },
-            rag_left: self.documents_left(),
+            rag_released: self.released_documents(),
             cleared_before: self.cleared_before.clone(),
             result_forms: self.carryover.result_forms.clone(),
             rules: self.carryover.rules.found(),
@@ -113,12 +113,12 @@ impl ContextPlan {
         }
     }
 
-    /// Checks if documents of earlier questions left since this question was first sent.
-    fn documents_left(&self) -> bool {
+    /// Checks if documents of earlier questions were released since this question was first sent.
+    fn released_documents(&self) -> bool {
         let before = self.carryover.before.as_ref().map(|before| &before.anchor);
         let is_same = |before: &&Arc<Anchor>| before.live.is_some() && before.live == self.carryover.live;
         self.notices.iter().any(|notice| notice.code == NoticeCode::DocumentsReleased)
-            || before.filter(is_same).is_some_and(|before| before.rag_left)
+            || before.filter(is_same).is_some_and(|before| before.rag_released)
     }
 
     /// Returns the ranks of the documents of this prompt, in prompt order. Returns nothing if they ascend.

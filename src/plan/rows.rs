@@ -128,6 +128,7 @@ impl PlannedItem {
     /// computes it.
     #[must_use]
     pub fn hash(&self) -> String {
+        // The same text in another format is another prompt.
         let format = self.format();
         if format == SentFormat::Text {
             return hash_message(&self.body);

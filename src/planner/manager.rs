@@ -2,7 +2,7 @@
 //!
 //! - Input: a model, a counter, options; then one request at a time.
 //! - Output: plans ([`ContextPlan`]), and the facts that the stages of planning share.
-//! - Rules: B1, B2, C12, H5, N6, O1, O4, S5, S12.
+//! - Rules: B1, B2, C12, H5, N6, O1, O4, S5, S12, S20.
 
 use crate::{
     config::{Config, DocumentFormat, Leave, Placement, ReasoningPolicy},
@@ -238,7 +238,7 @@ impl ContextWindowManager {
             && retained::has_documents(request.log, sticky.released_through);
         // The documents of the same question are sent again as they were.
         let are_same = sticky.question_sent && last.rag.as_ref().is_some_and(|sent| !sent.is_empty());
-        if are_same || retains && (sticky.question_sent || !last.rag_left) {
+        if are_same || retains && (sticky.question_sent || !last.rag_released) {
             return last.rag_format;
         }
         wanted

@@ -287,7 +287,7 @@ impl Plan {
     #[getter]
     fn native_documents(&self) -> Vec<Option<String>> {
         let citations = self.made.inner.citations();
-        citations.blocks().map(|id| id.map(ToString::to_string)).collect()
+        citations.native_documents().map(|id| id.map(ToString::to_string)).collect()
     }
 
     /// Checks the citations that Anthropic writes beside the text of a reply, which is a message as it came

@@ -2,7 +2,7 @@
 //!
 //! - Input: the selection, and the texts that are retained where they were sent.
 //! - Output: rows and messages of the draft, and lines of the overhead.
-//! - Rules: O1, S10, S14, B3, N3.
+//! - Rules: O1, S10, S14, S20, B3, N3.
 
 use super::{LaidOut, arrangement, included::ask_about_document};
 use crate::{
@@ -137,6 +137,7 @@ impl<'r> LaidOut<'r> {
                 paid += self.document(*rank, before, body)?;
                 before = Some(*rank);
             }
+            // Each chunk was priced by its rest, before the whole text was known.
             if chunks.len() > 1 {
                 let texts: Vec<&str> = bodies.iter().map(String::as_str).collect();
                 let (tokens, joined) = self.meter.document_pieces(&texts)?;

@@ -55,6 +55,7 @@ impl LaidOut<'_> {
         self.tokens().saturating_sub(self.context.prompt_budget)
     }
 
+    /// Returns the included rows.
     pub(crate) fn rows(&self) -> &[PlannedItem] {
         &self.draft.rows
     }

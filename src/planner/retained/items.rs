@@ -3,7 +3,7 @@
 //! - Input: a request, and the texts that its conversation remembers as sent.
 //! - Output: [`RetainedItems`]: the retained texts before each message, and the documents and state that are
 //!   new.
-//! - Rules: S10, S11, S12, O5.
+//! - Rules: S10, S11, S12, S20, O5.
 
 use super::late::{self, LateAdditions};
 use crate::{

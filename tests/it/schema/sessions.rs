@@ -89,7 +89,7 @@ fn full_sessions() -> [Value; 4] {
         "previous": {
             "target": {"model": "gpt-4o", "provider": "openai", "wire_format": "openai_chat"},
             "limits": {"context_len": 9000}, "live": "m0", "window_start": "m0", "rag": ["r"], "cleared_before": "m1",
-            "rag_forms": [[0, "title"]], "rag_format": "native", "rag_left": true, "labels": {"last": 7, "given": [[2, "r", "0123456789abcdef"]]},
+            "rag_forms": [[0, "title"]], "rag_format": "native", "rag_released": true, "labels": {"last": 7, "given": [[2, "r", "0123456789abcdef"]]},
             "prompt": [["s", "abc", 7], ["m0", "abd", 9]]
         }
     });
