@@ -28,6 +28,7 @@ impl SentFormat {
     /// Returns the pieces of one document in this format.
     pub(crate) fn written(self, sent: &[&str]) -> Vec<String> {
         match self {
+            // The remembered text is sent as it is.
             Self::Text => sent.iter().map(|piece| (*piece).to_owned()).collect(),
             Self::Native { citations } => native::pieces(sent, citations),
         }
