@@ -146,7 +146,7 @@ fn unescaped(text: &str, range: Range<usize>, tag: &str) -> String {
         let after = at + found + 2;
         whole.push_str(&text[at..after - 1]);
         // A delimiter may begin in one piece and end in the next.
-        if !is_delimiter(&text[after..], tag) {
+        if !is_delimiter(after_backslashes(&text[after..]), tag) {
             whole.push('\\');
         }
         at = after;
@@ -337,22 +337,19 @@ pub fn system_note(body: &str) -> String {
     if is_system_note(body) {
         return body.into();
     }
-    delimited_note(body)
-}
-
-/// Returns true if the whole text already is such a note.
-pub(crate) fn is_system_note(text: &str) -> bool {
-    let inside = text.strip_prefix("<system_note>\n").and_then(|rest| rest.strip_suffix("\n</system_note>"));
-    // Building the note again catches a text with a second delimiter inside.
-    inside.is_some_and(|inside| delimited_note(inside) == text)
-}
-
-fn delimited_note(body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 40);
     text.push_str("<system_note>\n");
     push_delimited(&mut text, body, "system_note");
     text.push_str("</system_note>");
     text
+}
+
+/// Returns true if the whole text already is such a note.
+pub(crate) fn is_system_note(text: &str) -> bool {
+    let inside = text.strip_prefix("<system_note>\n").and_then(|rest| rest.strip_suffix("\n</system_note>"));
+    inside.is_some_and(|inside| {
+        inside.match_indices('<').all(|(at, _)| !is_delimiter(&inside[at + 1..], "system_note"))
+    })
 }
 
 /// The first message of a conversation whose retained part begins with the assistant (turn order, rule H5).
@@ -427,17 +424,20 @@ fn push_escaped(text: &mut String, body: &str, range: Range<usize>, tag: &str) {
         let after = at + found + 1;
         text.push_str(&body[at..after]);
         at = after;
-        if is_delimiter(&body[after..], tag) {
+        // Backslashes of the text count too, so that they are kept when the others are removed.
+        if is_delimiter(after_backslashes(&body[after..]), tag) {
             text.push('\\');
         }
     }
     text.push_str(&body[at..range.end]);
 }
 
-/// Checks if a text after `<` continues as a delimiter: `tag` or `/tag`, in any case. Backslashes before it
-/// count too, so that those of the text are kept when the others are removed.
+fn after_backslashes(rest: &str) -> &str {
+    rest.trim_start_matches('\\')
+}
+
+/// Checks if a text after `<` continues as a delimiter: `tag` or `/tag`, in any case.
 fn is_delimiter(rest: &str, tag: &str) -> bool {
-    let rest = rest.trim_start_matches('\\');
     let name = rest.strip_prefix('/').unwrap_or(rest).as_bytes();
     name.len() >= tag.len() && name[..tag.len()].eq_ignore_ascii_case(tag.as_bytes())
 }
@@ -459,6 +459,30 @@ mod tests {
         assert_eq!(document(&short, DocumentHeader::Id), "<document id=\"i\">\nx\n</document>\n");
         let all = "<document id=\"i\" source=\"o\" score=\"-0.25\">\nx\n</document>\n";
         assert_eq!(document(&short, DocumentHeader::IdSourceScore), all);
+    }
+
+    /// A prompt that is read back and planned again has the same notes, with any delimiters inside.
+    #[test]
+    fn system_note_is_not_delimited_twice() {
+        let pieces = [
+            "<system_note>\n",
+            "\n</system_note>",
+            "</system_note",
+            "<\\system_note>",
+            "\\",
+            "<",
+            "/",
+            "x",
+            "\n",
+        ];
+        let count = pieces.len().pow(4);
+        let bodies = (0..count).map(|at| [at, at / 9, at / 81, at / 729].map(|nth| pieces[nth % 9]).concat());
+        for body in bodies {
+            let note = system_note(&body);
+            assert!(is_system_note(&note), "{body:?} is sent as {note:?}");
+            assert_eq!(note.to_lowercase().matches("<system_note").count(), 1, "{note:?}");
+            assert_eq!(note.to_lowercase().matches("</system_note").count(), 1, "{note:?}");
+        }
     }
 
     #[test]
