@@ -5,5 +5,7 @@ pub mod words;
 #[doc(hidden)]
 pub mod object;
 pub mod size;
+#[doc(hidden)]
+pub mod date;
 pub(crate) mod file;
 pub(crate) mod hash;

@@ -12,7 +12,7 @@ use crate::{
     passage::Passage,
     search::{Found, each_text},
 };
-use context_window::{Conversation, ItemId, RagItem};
+use context_window::{Conversation, ItemId, RagItem, text::date::as_day};
 use std::ops::Range;
 
 /// A passage of the conversation that a search found: a message, a part of a long one, or several short ones.
@@ -63,7 +63,8 @@ impl Hit {
         let passage = &index.passages[found.passage];
         let (mut text, mut offset, mut ids, mut parts) =
             (String::new(), passage.offset, Vec::new(), Vec::new());
-        let is_loaded = each_text(index, log, passage, found.end, |position, part, (begins, ends)| {
+        let is_loaded = each_text(index, log, passage, found.end, |position, whole, range| {
+            let (begins, ends, part) = (range.start == 0, range.end == whole.len(), &whole[range]);
             let message = &log.messages()[position];
             let id = log.message_id(position as u32);
             let date = options.dates.get(&id).copied();
@@ -130,37 +131,4 @@ fn id(index: &RecallIndex, passage: usize, first: &ItemId) -> ItemId {
     let before = index.passages[..passage].iter().rev();
     let part = 1 + before.take_while(|before: &&Passage| before.end.message == start.message).count();
     format!("recall:{first}#{part}").into()
-}
-
-/// Formats a date as year, month and day in UTC.
-fn as_day(seconds: i64) -> String {
-    // Days since 1 March of year 0, in cycles of 400 years (Howard Hinnant, "chrono-compatible low-level date
-    // algorithms").
-    let days = seconds.div_euclid(86_400) + 719_468;
-    let (cycle, of_cycle) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let of_years = (of_cycle - of_cycle / 1_460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
-    let of_year = of_cycle - (365 * of_years + of_years / 4 - of_years / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = of_years + cycle * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::as_day;
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        for (seconds, day) in [
-            (0, "1970-01-01"),
-            (-1, "1969-12-31"),
-            (951_782_400, "2000-02-29"),
-            (1_702_193_100, "2023-12-10"),
-            (4_107_542_399, "2100-02-28"),
-        ] {
-            assert_eq!(as_day(seconds), day);
-        }
-    }
 }

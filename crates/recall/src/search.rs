@@ -204,14 +204,14 @@ fn partial_score(
     end: u32,
 ) -> u32 {
     let mut counts = WordCounts::default();
-    each_text(index, log, &index.passages[passage], end, |_, text, _| counts.add(query, text));
+    each_text(index, log, &index.passages[passage], end, |_, text, part| counts.add(query, text, &part));
     counts.score(query, bm25) as u32
 }
 
 /// Returns the score of a text by its own words.
 pub(crate) fn text_score(query: &Query<'_>, bm25: &mut Bm25, text: &str) -> u64 {
     let mut counts = WordCounts::default();
-    counts.add(query, text);
+    counts.add(query, text, &(0..text.len()));
     counts.score(query, bm25)
 }
 
@@ -223,8 +223,13 @@ struct WordCounts<'q> {
 }
 
 impl<'q> WordCounts<'q> {
-    fn add(&mut self, query: &Query<'q>, text: &str) {
-        each_word(text, |word, _| {
+    /// Adds the words of a text that end in a part of it. A word may begin before the part, because a pair of
+    /// characters may have its first one there.
+    fn add(&mut self, query: &Query<'q>, text: &str, part: &Range<usize>) {
+        each_word(text, |word, end| {
+            if end <= part.start || end > part.end {
+                return;
+            }
             self.length += 1;
             if let Some(word) = query.words.iter().find(|known| known.letters == word) {
                 *self.counts.entry(word.letters).or_default() += 1;
@@ -243,14 +248,14 @@ impl<'q> WordCounts<'q> {
     }
 }
 
-/// Calls `each` with the position of each message of a passage before `end`, its text in the passage, and
-/// two marks: the text begins the message, and it ends it. Returns false if a text is not loaded.
+/// Calls `each` with the position of each message of a passage before `end`, its whole text, and the part of
+/// it that is in the passage. Returns false if a text is not loaded.
 pub(crate) fn each_text(
     index: &RecallIndex,
     log: &Conversation,
     passage: &Passage,
     end: u32,
-    mut each: impl FnMut(usize, &str, (bool, bool)),
+    mut each: impl FnMut(usize, &str, Range<usize>),
 ) -> bool {
     for position in passage.messages() {
         if position >= end as usize {
@@ -264,8 +269,11 @@ pub(crate) fn each_text(
         let from = if position as u32 == passage.start.message { passage.start.byte as usize } else { 0 };
         let to = if position as u32 == passage.end.message { passage.end.byte as usize } else { text.len() };
         // A file may have other places than this text.
-        let Some(part) = text.get(from..to) else { return false };
-        each(position, part, (from == 0, to == text.len()));
+        if text.get(from..to).is_none() {
+            return false;
+        }
+        // The whole text, because a word of the part may begin before it.
+        each(position, &text, from..to);
     }
     true
 }
