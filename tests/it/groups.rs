@@ -163,6 +163,13 @@ fn document_that_requires_others_is_not_sent_for_a_group() {
             assert!(!documents(&plan).contains(&row.id.as_str()), "{budget}: {}", row.id);
         }
     }
+    // The member was found for itself, so the document with its text depends on nothing.
+    let repeated = [
+        RagItem::new("x", 0.9, text).with_required("nobody"),
+        RagItem::new("m", 0.1, text).with_group("g"),
+        item("c", 0.5).with_group("g"),
+    ];
+    assert_eq!(documents(&plan(&manager, &log, &repeated, 2_000)), ["x", "c"]);
 }
 
 #[test]

@@ -67,10 +67,9 @@ impl<W: Walker> Selector<'_, W> {
 
     /// Returns the reason to exclude a group because another document that it needs cannot be sent with it.
     fn missing_part(&self, group: &Group, offer: &Offer) -> Option<ExcludedReason> {
-        // Documents of the last prompt are decided before, those that require others after all groups.
-        let may_be_missing =
-            |rank: Rank| self.costs.is_sticky(rank) || self.costs.document(rank).required.is_some();
-        let is_missing = |rank: &&Rank| may_be_missing(**rank) && !offer.taken.paid().contains_key(*rank);
+        // Documents of the last prompt are decided before.
+        let is_missing =
+            |rank: &&Rank| self.costs.is_sticky(**rank) && !offer.taken.paid().contains_key(*rank);
         let missing = group.others.iter().find(is_missing)?;
         Some(without_member(self.costs.document_id(*missing)))
     }
