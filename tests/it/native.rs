@@ -6,7 +6,7 @@ use context_window::{
     RagItem, RequestLimits, TokenCounter, WireFormat,
     analysis::CitationVerdict,
     config::{DocumentFormat, Placement, RagOptions},
-    plan::NoticeCode,
+    plan::{NoticeCode, PrefixCause},
     render,
 };
 use context_window_formats::{Session, SessionTexts, session_json};
@@ -245,6 +245,22 @@ fn format_changes_after_documents_left_together() {
     }
 }
 
+/// The same text in another format is another prompt, and so no part of the beginning that a cache has.
+#[test]
+fn change_of_the_format_is_a_cache_break() {
+    let log = Conversation::from([Message::user("How?")]);
+    let documents = || vec![RagItem::new("a", 0.9, "Refunds take 5 days.")];
+    let managers = [DocumentFormat::Text, DocumentFormat::Native]
+        .map(|format| manager(CLAUDE, |rag| rag.format = format));
+    let [text, native] =
+        managers.map(|manager| manager.build_plan(&request(&log, documents(), 2_000)).unwrap());
+    assert_eq!(native.prefix(&native.anchor()).unwrap().cause, None);
+    for (before, after) in [(&text, &native), (&native, &text)] {
+        let prefix = after.prefix(&before.anchor()).unwrap();
+        assert_eq!((prefix.tokens, prefix.cause), (0, Some(PrefixCause::Changed)));
+    }
+}
+
 #[test]
 fn retained_joined_documents_are_counted_as_sent() {
     let chunk = |at: u64, text: &str| {
@@ -258,8 +274,8 @@ fn retained_joined_documents_are_counted_as_sent() {
     };
     for format in [DocumentFormat::Text, DocumentFormat::Native] {
         // This counter does not add up anywhere.
-        let counter = TokenCounter::from_fn("sevenths", |text| {
-            Ok::<_, std::convert::Infallible>((text.len() as u64).div_ceil(7))
+        let counter = TokenCounter::from_fn("squares", |text| {
+            Ok::<_, std::convert::Infallible>((text.len() as u64).pow(2).div_ceil(99))
         });
         let mut config = Config::default();
         (config.rag.format, config.rag.placement) = (format, Placement::WithQuestion);
@@ -271,7 +287,7 @@ fn retained_joined_documents_are_counted_as_sent() {
             let tokens: i64 = plan.included.iter().map(|row| row.token_estimate.tokens as i64).sum();
             let lines: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
             assert_eq!(tokens + lines, plan.estimated_tokens_total.tokens as i64);
-            let part = |text: &str| (text.len() as u64).div_ceil(7) + 2;
+            let part = |text: &str| (text.len() as u64).pow(2).div_ceil(99) + 2;
             let of_message = |message: &Message| {
                 let parts = message.parts().iter().map(|one| match one {
                     Part::Text(text) => part(text),
