@@ -8,7 +8,7 @@ use crate::{
     item::ItemId,
     message::Message,
     plan::{ContextPlan, PlannedItem},
-    provider::{sent_document::SentFormat, wording},
+    provider::{header, sent_document::SentFormat, wording},
 };
 use brackets::Brackets;
 use std::{
@@ -210,7 +210,7 @@ impl ContextPlan {
         let rows: Vec<&PlannedItem> = self.included.iter().filter(|row| row.kind.is_document()).collect();
         let mut rest = rows.as_slice();
         while let Some(first) = rest.first() {
-            let labels = wording::labels_in(first.body.text());
+            let labels = header::labels_in(first.body.text());
             let ends = |row: &&PlannedItem| wording::closes_document(row.body.text());
             // Chunks that are one text have one line before it, with a label for each.
             let length = rest.iter().position(ends).map_or(rest.len(), |last| last + 1);

@@ -3,7 +3,7 @@
 //! ```
 //! use context_window::config::{
 //!     CompactionOptions, CompactionOverrides, CompactionStrategy, Config, ConfigLayers,
-//!     ConversationOptions, DefaultModel, DocumentHeader, DocumentOrder, Leave, ListOptions,
+//!     ConversationOptions, DefaultModel, DocumentOrder, DocumentTemplate, Leave, ListOptions,
 //!     LoadedConfig, Placement, RagFill, RagOptions, ReasoningPolicy, Repair, RequestForm, RetainOptions,
 //!     SectionOptions, Sections, SummaryOptions, ThinkTags, TokenOptions, ToolResults, TtlPolicy,
 //!     UsageBase, UsageOptions, Variants,
@@ -21,7 +21,9 @@
 //! (conversation.repair, conversation.tool_results) = (Repair::Drop, ToolResults::Clip);
 //! (conversation.reasoning, conversation.think_tags) = (ReasoningPolicy::Keep, ThinkTags::Keep);
 //! let rag: &mut RagOptions = &mut config.rag;
-//! (rag.fill, rag.header) = (RagFill::Prefix, DocumentHeader::Id);
+//! rag.fill = RagFill::Prefix;
+//! let template: &mut DocumentTemplate = &mut rag.template;
+//! template.header = r#"file="{source}" of="{date}""#.into();
 //! (rag.order, rag.variants) = (DocumentOrder::Edges, Variants::Breadth);
 //! rag.near_duplicates = 95;
 //! let titles: &mut ListOptions = rag.lists.entry("titles".into()).or_default();
@@ -57,6 +59,7 @@ use std::{collections::BTreeMap, path::Path};
 
 mod single;
 mod compaction;
+mod template;
 mod rag;
 mod presets;
 mod validate;
@@ -68,10 +71,9 @@ pub use compaction::{
     SummaryOptions,
 };
 pub use load::{ConfigLayers, LoadedConfig};
-pub use rag::{
-    DocumentFormat, DocumentHeader, DocumentOrder, Leave, ListOptions, Placement, RagFill, RagOptions,
-    Variants,
-};
+pub use rag::{DocumentFormat, DocumentOrder, Leave, ListOptions, Placement, RagFill, RagOptions, Variants};
+pub use template::DocumentTemplate;
+pub(crate) use template::{HeaderAttribute, HeaderField, HeaderPiece, HeaderTemplate};
 use validate::Fault;
 
 /// All options. [`Config::default`] has the values of `config/default.toml`.

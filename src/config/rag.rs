@@ -1,5 +1,6 @@
 //! Options for retrieved documents.
 
+use super::template::DocumentTemplate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,8 +15,8 @@ pub struct RagOptions {
     pub leave: Leave,
     /// The position of the documents in the prompt.
     pub placement: Placement,
-    /// The content of the line before each document.
-    pub header: DocumentHeader,
+    /// The texts around documents (rule S21).
+    pub template: DocumentTemplate,
     /// The form in which documents are written.
     pub format: DocumentFormat,
     /// If true, that line has a label such as `[1]`, with which a reply can cite the document (rule S16).
@@ -66,7 +67,7 @@ impl Default for RagOptions {
             fill: RagFill::default(),
             leave: Leave::default(),
             placement: Placement::default(),
-            header: DocumentHeader::default(),
+            template: DocumentTemplate::default(),
             format: DocumentFormat::default(),
             labels: false,
             variants: Variants::default(),
@@ -144,20 +145,6 @@ pub enum Placement {
     /// Directly before the question that they were retrieved for. They are retained there as part of its turn
     /// (rule S10).
     WithQuestion,
-}
-
-/// The content of the line before each document.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum DocumentHeader {
-    /// The document's id.
-    Id,
-    /// The id, and the source if the document has one (default).
-    #[default]
-    IdSource,
-    /// The id, source and score.
-    IdSourceScore,
 }
 
 /// The form in which documents are written in the request (rule S20).

@@ -1,5 +1,6 @@
 //! Conditions that types do not enforce: sums, ranges, and numbers that must be below others.
 
+use super::template::HeaderTemplate;
 use super::{
     CompactionOptions, CompactionOverrides, Config, ConversationOptions, DefaultModel, RagOptions, Sections,
     TokenOptions, UsageOptions,
@@ -77,6 +78,11 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
     // TOML allows nan and inf, with which scores cannot be compared usefully.
     if let Some(score) = options.min_score.filter(|score| !score.is_finite()) {
         return fault(&["rag.min_score"], score, "a finite number (rule S9)");
+    }
+    if let Err(found) = HeaderTemplate::parse(&options.template.header) {
+        let expected = "attributes such as id=\"{id}\" source=\"{source}\"; the fields are {id}, {source}, \
+                        {score}, {date}, {position} and {form} (rule S21)";
+        return fault(&["rag.template.header"], found, expected);
     }
     if options.question_limit > 1000 {
         let expected = "per mille of the tokens shared among the sections, 0 to 1000 (rule S10)";

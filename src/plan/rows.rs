@@ -55,6 +55,8 @@ pub(crate) struct DocumentFacts {
     /// True if it is sent as a native document with citations, false if without them. `None` if it is sent
     /// as text (rule S20).
     pub(crate) native: Option<bool>,
+    /// The text before the documents of its block (rule S21).
+    pub(crate) introduction: Option<Arc<str>>,
 }
 
 /// A form of a document that is not the whole text.
@@ -119,6 +121,11 @@ impl PlannedItem {
         native.map_or(SentFormat::Text, |citations| SentFormat::Native { citations })
     }
 
+    /// Returns the text before the documents of its block.
+    pub(crate) fn introduction(&self) -> Option<&str> {
+        self.document.as_ref()?.introduction.as_deref()
+    }
+
     /// Returns the origin of a document. Returns `None` for all other rows.
     pub(crate) fn origin(&self) -> Option<&str> {
         self.document.as_ref()?.origin.as_deref()
@@ -128,12 +135,12 @@ impl PlannedItem {
     /// computes it.
     #[must_use]
     pub fn hash(&self) -> String {
-        // The same text in another format is another prompt.
-        let format = self.format();
-        if format == SentFormat::Text {
+        // The same text in another format, or after another introduction, is another prompt.
+        let (format, introduction) = (self.format(), self.introduction());
+        if format == SentFormat::Text && introduction.is_none() {
             return hash_message(&self.body);
         }
-        hash_message(&format.message(&[self.body.text()]))
+        hash_message(&format.message(introduction, &[self.body.text()]))
     }
 }
 

@@ -102,7 +102,7 @@ impl ContextWindowManager {
             _ => counter,
         };
         let model = model.with_think_tags(config.conversation.think_tags);
-        let meter = Meter::new(counter, &model, config.rag.header)?;
+        let meter = Meter::new(counter, &model, &config.rag.template)?;
         let native = (model.wire_format == WireFormat::Anthropic)
             .then(|| Box::new([false, true].map(|citations| meter.with_native_documents(citations))));
         let config_name = config_name(&config);

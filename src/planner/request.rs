@@ -16,7 +16,7 @@ use crate::{
         anchor::{Anchor, Sender},
         labels::Labels,
     },
-    provider::{meter::Meter, model::RequestLimits, wording},
+    provider::{header, meter::Meter, model::RequestLimits},
     rag::{RagItem, RetrievedItems},
     usage::TokenCalibration,
 };
@@ -313,7 +313,7 @@ impl<'a> PlanRequest<'a> {
         let mut labels = if given.is_empty() { kept } else { given };
         labels.raise_to(Some(last));
         let retained = self.log.sent_with().all_documents().flat_map(|(_, sent)| sent);
-        labels.raise_to(retained.flat_map(|sent| wording::labels_in(&sent.text)).max());
+        labels.raise_to(retained.flat_map(|sent| header::labels_in(&sent.text)).max());
         labels
     }
 

@@ -14,6 +14,7 @@
 
 pub(crate) mod media_prices;
 pub(crate) mod model;
+pub(crate) mod header;
 #[doc(hidden)]
 pub mod wording;
 pub(crate) mod native;

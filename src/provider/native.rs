@@ -35,22 +35,19 @@ pub(crate) fn pieces(sent: &[&str], citations: bool) -> Vec<String> {
     pieces
 }
 
-/// Returns the beginning of a block, up to its text. The title has the labels and the ids, the context the
-/// rest of the header.
+/// Returns the beginning of a block, up to its text. The title has the labels and the first attribute, the
+/// context the rest of the header.
 fn open(header: &[(String, String)]) -> String {
-    let value = |name: &str| header.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
+    let (labels, rest): (Vec<_>, Vec<_>) = header.iter().partition(|(name, _)| name == "label");
     let mut block = String::from(OPEN);
     // The model cites a document by its title, so the label is there and not in the context.
-    if let Some(labels) = value("label") {
+    for (_, labels) in labels {
         block.push_str(&escaped(labels));
         block.push(' ');
     }
-    block.push_str(&escaped(value("id").unwrap_or("document")));
+    block.push_str(&escaped(rest.first().map_or("document", |(_, value)| value)));
     block.push_str("\",");
-    let context: Vec<String> = ["source", "score"]
-        .into_iter()
-        .filter_map(|name| value(name).map(|value| format!("{name}: {value}")))
-        .collect();
+    let context: Vec<String> = rest.iter().skip(1).map(|(name, value)| format!("{name}: {value}")).collect();
     if !context.is_empty() {
         let _ = write!(block, "\"context\":\"{}\",", escaped(&context.join(", ")));
     }
@@ -63,10 +60,10 @@ pub(crate) fn escaped(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Returns the message of blocks.
-pub(crate) fn message(blocks: impl Iterator<Item = String>) -> Message {
+/// Returns the message of blocks, with the text before them.
+pub(crate) fn message(introduction: Option<&str>, blocks: impl Iterator<Item = String>) -> Message {
     let part = |json| Part::Opaque { wire_format: WireFormat::Anthropic, json };
-    Message::user("").with_parts(blocks.map(part))
+    Message::user(introduction.unwrap_or_default()).with_parts(blocks.map(part))
 }
 
 /// The types of blocks for which citations are enabled on all of a request or on none.
@@ -87,12 +84,13 @@ pub(crate) fn enables_citations(part: &Part) -> Option<bool> {
 mod tests {
     use super::*;
     use crate::{
-        config::DocumentHeader,
+        config::HeaderTemplate,
         rag::{LabelledItem, RagItem},
     };
     use serde_json::Value;
 
-    fn block(item: &RagItem, label: Option<u32>, header: DocumentHeader) -> Value {
+    fn block(item: &RagItem, label: Option<u32>, header: &str) -> Value {
+        let header = &HeaderTemplate::parse(header).unwrap();
         let sent = wording::labelled_document(LabelledItem { label, ..item.into() }, header);
         serde_json::from_str(&pieces(&[&sent], true).concat()).unwrap()
     }
@@ -106,27 +104,26 @@ mod tests {
         ];
         for text in texts {
             let item = RagItem::new("a\"b<&amp;>", 0.5, text).with_origin("o\"}");
-            for header in [DocumentHeader::Id, DocumentHeader::IdSource, DocumentHeader::IdSourceScore] {
+            for header in
+                ["id=\"{id}\"", "id=\"{id}\" source=\"{source}\"", "id=\"{id}\" of=\"{score}\" x=\"<\""]
+            {
                 let json = block(&item, Some(7), header);
                 // The line after a document ends the last line of its text.
                 let data = json["source"]["data"].as_str().unwrap();
                 assert_eq!(data, text.strip_suffix('\n').unwrap_or(text));
                 assert_eq!(json["title"], "[7] a\"b<&amp;>");
-                assert_eq!(json.get("context").is_some(), header != DocumentHeader::Id);
+                assert_eq!(json.get("context").is_some(), header != "id=\"{id}\"");
                 assert_eq!(json["citations"]["enabled"], true);
             }
         }
-        assert_eq!(
-            block(&RagItem::new("a", 1.0, " \n"), None, DocumentHeader::Id)["source"]["data"],
-            "[empty]"
-        );
+        assert_eq!(block(&RagItem::new("a", 1.0, " \n"), None, "")["source"]["data"], "[empty]");
     }
 
     #[test]
     fn pieces_of_a_joined_text_are_one_block() {
         let (a, b) = (RagItem::new("a", 1.0, "one <"), RagItem::new("b", 1.0, "/document> two\" three"));
         let chunk = |item, label| (LabelledItem { label: Some(label), ..From::from(item) }, 0);
-        let sent = wording::joined_documents(&[chunk(&a, 1), chunk(&b, 3)], DocumentHeader::Id);
+        let sent = wording::joined_documents(&[chunk(&a, 1), chunk(&b, 3)], &HeaderTemplate::default());
         let sent: Vec<&str> = sent.iter().map(String::as_str).collect();
         let pieces = pieces(&sent, false);
         assert_eq!(pieces.len(), 2);

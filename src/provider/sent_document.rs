@@ -34,15 +34,18 @@ impl SentFormat {
         }
     }
 
-    /// Returns the message of documents, given as the pieces of all in order.
-    pub(crate) fn message(self, sent: &[&str]) -> Message {
+    /// Returns the message of documents, given as the pieces of all in order, with the text before them.
+    pub(crate) fn message(self, introduction: Option<&str>, sent: &[&str]) -> Message {
         match self {
             Self::Text => {
                 let pieces = sent.iter().copied();
-                let lines = [wording::BLOCK_OPEN].into_iter().chain(pieces).chain([wording::BLOCK_CLOSE]);
-                Message::user(lines.collect::<String>())
+                let mut block = wording::block_open(introduction);
+                block.extend(pieces.chain([wording::BLOCK_CLOSE]));
+                Message::user(block)
             }
-            Self::Native { .. } => native::message(documents(sent).map(|one| self.written(one).concat())),
+            Self::Native { .. } => {
+                native::message(introduction, documents(sent).map(|one| self.written(one).concat()))
+            }
         }
     }
 }

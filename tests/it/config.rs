@@ -256,7 +256,7 @@ fn estimates(config: &Config) -> String {
 }
 
 /// A value other than the default for each key.
-const OTHER_VALUES: [(&str, &str); 33] = [
+const OTHER_VALUES: [(&str, &str); 34] = [
     ("preset", "\"rag\""),
     ("model.default.context_len", "9000"),
     ("model.default.max_completion", "1000"),
@@ -275,7 +275,8 @@ const OTHER_VALUES: [(&str, &str); 33] = [
     ("conversation.clear_at_least", "100000"),
     ("rag.fill", "\"prefix\""),
     ("rag.placement", "\"before_conversation\""),
-    ("rag.header", "\"id_source_score\""),
+    ("rag.template.header", "'id=\"{id}\" score=\"{score}\"'"),
+    ("rag.template.introduction", "\"Found for the question.\""),
     ("rag.labels", "true"),
     ("rag.min_score", "0.5"),
     ("rag.max_items", "1"),
@@ -535,7 +536,8 @@ fn every_share_is_read_as_percent_and_as_a_fraction() {
         let taken = ConfigLayers::new().with_text("mine.toml", text).load().is_ok();
         assert_eq!(
             taken,
-            ["model.default.tokenizer", "compaction.summary.instruction"].contains(&key),
+            ["model.default.tokenizer", "compaction.summary.instruction", "rag.template.introduction"]
+                .contains(&key),
             "{key}"
         );
     }

@@ -302,6 +302,7 @@ fn the_page_of_options_has_every_option() {
         let cells = &rows[key.as_str()];
         let default = match &schema["default"] {
             Value::Null => "unset".to_owned(),
+            Value::String(text) if text.is_empty() => "empty".to_owned(),
             Value::String(text) => format!("`{text}`"),
             other => format!("`{other}`"),
         };

@@ -66,6 +66,7 @@ mod selection;
 mod sent_with;
 mod standing_rules;
 mod sticky;
+mod template;
 #[cfg(feature = "openai")]
 mod think_tags;
 mod thoughts;

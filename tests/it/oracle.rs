@@ -173,7 +173,10 @@ impl<'a> Oracle<'a> {
     }
 
     fn block(&self) -> i64 {
-        frame("user") + ("<documents>\n".len() + "</documents>".len()) as i64
+        // A backslash breaks the delimiter in the text before the documents.
+        let introduction =
+            if self.template() == Some(0) { "Found for <\\document> you:\nuse it.\n" } else { "" };
+        frame("user") + ("<documents>\n".len() + introduction.len() + "</documents>".len()) as i64
     }
 
     fn has_documents(&self) -> bool {

@@ -264,7 +264,7 @@ fn values(schema: &Value) -> BTreeSet<String> {
 
 #[test]
 fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
-    let places: [(&str, &str, &str, &str); 33] = [
+    let places: [(&str, &str, &str, &str); 32] = [
         ("plan", "/properties/limits_source", "src/provider/model/limits.rs", "LimitsSource"),
         ("plan", "/properties/budget_source", "src/plan/mod.rs", "BudgetSource"),
         ("plan", "/properties/usage/properties/level", "src/usage/mod.rs", "Level"),
@@ -292,7 +292,6 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
         ("config", "/properties/conversation/properties/tool_results", "src/config/mod.rs", "ToolResults"),
         ("config", "/properties/rag/properties/fill", "src/config/rag.rs", "RagFill"),
         ("config", "/properties/rag/properties/placement", "src/config/rag.rs", "Placement"),
-        ("config", "/properties/rag/properties/header", "src/config/rag.rs", "DocumentHeader"),
         ("config", "/properties/rag/properties/format", "src/config/rag.rs", "DocumentFormat"),
         ("config", "/properties/rag/properties/variants", "src/config/rag.rs", "Variants"),
         ("session", "/$defs/previous/properties/rag_format", "src/config/rag.rs", "DocumentFormat"),

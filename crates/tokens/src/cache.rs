@@ -35,8 +35,8 @@ fn content_hash(recurring: Recurring<'_>) -> u64 {
             // The origin is left out of the hash: entries with equal hashes are compared in full anyway.
             // Hashing all parts as one value took a third of the planning time when all documents were
             // cached.
-            let score = document.score_bits.unwrap_or_default().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            document.hash ^ SEED.hash_one(document.id).rotate_left(17) ^ score
+            let header = document.header.map_or(0, |header| SEED.hash_one(header));
+            document.hash ^ SEED.hash_one(document.id).rotate_left(17) ^ header.rotate_left(31)
         }
     }
 }
@@ -65,7 +65,7 @@ pub(crate) enum Recurring<'a> {
 ///
 /// let text: Arc<str> = "Refunds take 5 days.".into();
 /// let document =
-///     DocumentText { text: &text, hash: 7, id: "refunds", origin: None, score_bits: None, label: None };
+///     DocumentText { text: &text, hash: 7, id: "refunds", origin: None, header: None, label: None };
 /// assert_eq!(document.text.len(), 20);
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -78,8 +78,8 @@ pub struct DocumentText<'a> {
     pub id: &'a str,
     /// The origin of the document, if the delimiters contain it.
     pub origin: Option<&'a Arc<str>>,
-    /// The bits of its score, if the delimiters contain it.
-    pub score_bits: Option<u64>,
+    /// Its header without its label, if that is more than its id and origin.
+    pub header: Option<&'a Arc<str>>,
     /// Its label, if the delimiters contain it.
     pub label: Option<u32>,
 }
@@ -97,7 +97,7 @@ struct Key {
 struct DelimiterAttributes {
     id: SmolStr,
     origin: Option<Arc<str>>,
-    score: Option<u64>,
+    header: Option<Arc<str>>,
     label: Option<u32>,
 }
 
@@ -106,9 +106,9 @@ impl Key {
         match recurring {
             Recurring::Text(text) => Self { hash, text: text.into(), attributes: None },
             Recurring::Document(document) => {
-                let (origin, score) = (document.origin.cloned(), document.score_bits);
+                let (origin, header) = (document.origin.cloned(), document.header.cloned());
                 let label = document.label;
-                let attributes = DelimiterAttributes { id: document.id.into(), origin, score, label };
+                let attributes = DelimiterAttributes { id: document.id.into(), origin, header, label };
                 Self { hash, text: Arc::clone(document.text), attributes: Some(attributes) }
             }
         }
@@ -150,7 +150,7 @@ impl Equivalent<Key> for LookupKey<'_> {
                     *document.text == key.text
                         && document.id == attributes.id
                         && document.origin == attributes.origin.as_ref()
-                        && document.score_bits == attributes.score
+                        && document.header == attributes.header.as_ref()
                         && document.label == attributes.label
                 }
                 _ => false,
@@ -167,7 +167,8 @@ const ENTRY: u64 = 160;
 
 impl Weighter<Key, Known> for Bytes {
     fn weight(&self, key: &Key, _: &Known) -> u64 {
-        key.text.len() as u64 + ENTRY
+        let header = key.attributes.as_ref().and_then(|attributes| attributes.header.as_ref());
+        (key.text.len() + header.map_or(0, |header| header.len())) as u64 + ENTRY
     }
 }
 
@@ -307,7 +308,7 @@ mod tests {
             asked.set(0);
             for (id, text) in &items {
                 let hash = text_hash(text);
-                let document = DocumentText { text, hash, id, origin: None, score_bits: None, label: None };
+                let document = DocumentText { text, hash, id, origin: None, header: None, label: None };
                 let count = || {
                     asked.set(asked.get() + 1);
                     Ok::<_, Infallible>(Weight::Exactly(7))
@@ -333,9 +334,9 @@ mod tests {
     fn documents_of_one_text_have_hashes_of_their_own() {
         let text: Arc<str> = "the same".into();
         let hash = |at: u32| {
-            let (id, score_bits) = (format!("d{}", at / 2), Some(u64::from(at % 2)));
-            let document =
-                DocumentText { text: &text, hash: 7, id: &id, origin: None, score_bits, label: None };
+            let (id, header): (_, Arc<str>) = (format!("d{}", at / 2), format!("h{}", at % 2).into());
+            let header = Some(&header);
+            let document = DocumentText { text: &text, hash: 7, id: &id, origin: None, header, label: None };
             content_hash(Recurring::Document(document))
         };
         let hashes: std::collections::BTreeSet<u64> = (0..1_000).map(hash).collect();
@@ -347,20 +348,20 @@ mod tests {
         let cache = ContentCache::new(1 << 20);
         let text: Arc<str> = "the same".into();
         let source: Arc<str> = "s".into();
-        let labelled = |(id, score, origin): (&str, f64, Option<&Arc<str>>), label, n| {
+        let labelled = |(id, header, origin): (&str, &str, Option<&Arc<str>>), label, n| {
             let hash = text_hash(&text);
-            let score_bits = Some(score.to_bits());
-            let document = DocumentText { text: &text, hash, id, origin, score_bits, label };
+            let header: Arc<str> = header.into();
+            let document = DocumentText { text: &text, hash, id, origin, header: Some(&header), label };
             cache.count_cached(Recurring::Document(document), 99, || Ok::<_, Infallible>(Weight::Exactly(n)))
         };
         let known = |document, n| labelled(document, None, n);
-        assert_eq!(known(("a", 0.5, None), 1), Ok(Weight::Exactly(1)));
-        assert_eq!(labelled(("a", 0.5, None), Some(1), 6), Ok(Weight::Exactly(6)));
-        assert_eq!(labelled(("a", 0.5, None), Some(12), 7), Ok(Weight::Exactly(7)));
-        assert_eq!(known(("b", 0.5, None), 2), Ok(Weight::Exactly(2)));
-        assert_eq!(known(("a", 0.7, None), 3), Ok(Weight::Exactly(3)));
-        assert_eq!(known(("a", 0.5, Some(&source)), 4), Ok(Weight::Exactly(4)));
-        assert_eq!(known(("a", 0.5, None), 9), Ok(Weight::Exactly(1)));
+        assert_eq!(known(("a", "h", None), 1), Ok(Weight::Exactly(1)));
+        assert_eq!(labelled(("a", "h", None), Some(1), 6), Ok(Weight::Exactly(6)));
+        assert_eq!(labelled(("a", "h", None), Some(12), 7), Ok(Weight::Exactly(7)));
+        assert_eq!(known(("b", "h", None), 2), Ok(Weight::Exactly(2)));
+        assert_eq!(known(("a", "i", None), 3), Ok(Weight::Exactly(3)));
+        assert_eq!(known(("a", "h", Some(&source)), 4), Ok(Weight::Exactly(4)));
+        assert_eq!(known(("a", "h", None), 9), Ok(Weight::Exactly(1)));
         let plain =
             cache.count_cached(Recurring::Text(&text), 99, || Ok::<_, Infallible>(Weight::Exactly(5)));
         assert_eq!(plain, Ok(Weight::Exactly(5)));

@@ -96,7 +96,8 @@ impl<'r> LaidOut<'r> {
         let form = self.candidates.retained().shorter_form(place, document);
         let shorter_form = form.map(|name| ShorterForm { name: Arc::clone(name), fuller: SENT_BEFORE });
         let native = self.meter.format().citations();
-        let has_facts = shorter_form.is_some() || native.is_some();
+        let introduction = self.meter.introduction().cloned();
+        let has_facts = shorter_form.is_some() || native.is_some() || introduction.is_some();
         self.draft.rows.push(PlannedItem {
             id: row,
             kind: ItemKind::Document,
@@ -107,8 +108,9 @@ impl<'r> LaidOut<'r> {
             ttl: None,
             reason: kept.reason,
             token_estimate: self.meter.counted(tokens),
-            document: has_facts
-                .then(|| Box::new(DocumentFacts { shorter_form, native, ..DocumentFacts::default() })),
+            document: has_facts.then(|| {
+                Box::new(DocumentFacts { shorter_form, native, introduction, ..DocumentFacts::default() })
+            }),
             body: Message::user(&*document.text),
         });
     }
@@ -149,7 +151,8 @@ impl<'r> LaidOut<'r> {
         self.draft.document_ranks = numbered(&in_order);
         self.draft.documents = in_order;
         let texts: Vec<&str> = sent.iter().map(String::as_str).collect();
-        self.end_of_block(self.meter.format().message(&texts), (pieces, added))
+        let introduction = self.meter.introduction().map(|text| &**text);
+        self.end_of_block(self.meter.format().message(introduction, &texts), (pieces, added))
     }
 
     /// Returns an included document in the form in which it is sent.
@@ -200,6 +203,7 @@ impl<'r> LaidOut<'r> {
                 label: item.label,
                 shorter_form: self.shorter_form(rank, item),
                 native: self.meter.format().citations(),
+                introduction: self.meter.introduction().cloned(),
             })),
             body: Message::user(body),
         });

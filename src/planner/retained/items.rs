@@ -15,7 +15,9 @@ use crate::{
         anchor::{SentAgain, Sticky},
     },
     planner::{rendering::ToolResultRendering, request::PlanRequest},
-    provider::{conform::TargetProfile, meter::Meter, native, render, sent_document::SentFormat, wording},
+    provider::{
+        conform::TargetProfile, header, meter::Meter, native, render, sent_document::SentFormat, wording,
+    },
     rag::{Form, LabelledItem, RagItem},
 };
 use std::{
@@ -32,6 +34,8 @@ pub(crate) struct RetainedItems<'a> {
     profile: TargetProfile,
     /// The format in which documents are sent.
     format: SentFormat,
+    /// The text before the documents of a block.
+    introduction: Option<Arc<str>>,
     /// Parts of the head that are sent at the end (rule S12).
     late: LateAdditions<'a>,
     /// True if texts are retained at all.
@@ -79,6 +83,7 @@ impl<'a> RetainedItems<'a> {
             request,
             profile,
             format: meter.format(),
+            introduction: meter.introduction().cloned(),
             late: LateAdditions::new(request, target, &profile, retains_texts),
             retains_texts,
             released_before: released.filter(|_| retains_texts).unwrap_or_default(),
@@ -115,7 +120,7 @@ impl<'a> RetainedItems<'a> {
             // A text keeps the label that it was sent with, or none.
             // The form in which it was sent stays (rule S17).
             let sent_form = |(place, sent): (u32, &SentText)| {
-                let label = wording::labels_in(&sent.text).first().copied();
+                let label = header::labels_in(&sent.text).first().copied();
                 let is_sent = |form: &Form| {
                     sent.text == meter.delimited_document(LabelledItem { item, form: *form, label })
                 };
@@ -247,7 +252,7 @@ impl<'a> RetainedItems<'a> {
     /// Builds the message of documents that are retained.
     pub(crate) fn documents_message(&self, documents: &[SentText]) -> Message {
         let texts: Vec<&str> = documents.iter().map(|document| &*document.text).collect();
-        self.format.message(&texts)
+        self.format.message(self.introduction.as_deref(), &texts)
     }
 
     /// Returns the row ids of the documents before a message.

@@ -2,13 +2,14 @@
 //! counter with a wire format (counts match the sent text, rule N3).
 
 use crate::{
-    config::DocumentHeader,
+    config::{DocumentTemplate, HeaderField, HeaderTemplate},
     error::{Error, Repr},
     media,
     message::{Message, Part, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::weight::Weight,
     provider::{
         conform::{TargetProfile, TurnPosition, is_object},
+        header,
         media_prices::MediaPrices,
         model::{Model, WireFormatCosts},
         native,
@@ -114,7 +115,10 @@ pub(crate) struct Meter {
     /// turn, and elsewhere.
     tags: [u32; 2],
     /// The attributes in the delimiters of a document.
-    header: DocumentHeader,
+    header: Arc<HeaderTemplate>,
+    /// The text before the documents of a block.
+    introduction: Option<Arc<str>>,
+    introduction_tokens: u64,
     /// The format of new documents.
     format: SentFormat,
     /// The tokens of the lines around documents that are text.
@@ -126,7 +130,14 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(counter: TokenCounter, model: &Model, header: DocumentHeader) -> Result<Self, Error> {
+    pub(crate) fn new(
+        counter: TokenCounter,
+        model: &Model,
+        documents: &DocumentTemplate,
+    ) -> Result<Self, Error> {
+        let header = HeaderTemplate::parse(&documents.header).unwrap_or_default();
+        let introduction = documents.introduction.trim();
+        let introduction = (!introduction.is_empty()).then(|| introduction.into());
         // The template is compiled once per meter, since that is costly.
         #[cfg(feature = "chat-template")]
         let rendered = model.template.as_ref();
@@ -142,16 +153,21 @@ impl Meter {
             Some(rendered) if model.wire_format == WireFormat::ChatTemplate => rendered.frames(&counter)?,
             _ => frames,
         };
-        let lines = counter.count(wording::BLOCK_OPEN)?.tokens + counter.count(wording::BLOCK_CLOSE)?.tokens;
+        let open = wording::block_open(introduction.as_deref());
+        let lines = counter.count(&open)?.tokens + counter.count(wording::BLOCK_CLOSE)?.tokens;
         Ok(Self {
-            counter,
             profile: TargetProfile::from_model(model),
             frames,
             media: model.media_prices(),
             tags: [TokenCounter::next_id(), TokenCounter::next_id()],
-            header,
+            header: Arc::new(header),
+            introduction_tokens: introduction
+                .as_deref()
+                .map_or(Ok(0), |text| counter.count(text).map(|count| count.tokens))?,
+            introduction,
             format: SentFormat::Text,
             lines,
+            counter,
             tools: Arc::default(),
             #[cfg(feature = "chat-template")]
             rendered: rendered.map(Arc::new),
@@ -166,6 +182,11 @@ impl Meter {
     /// Returns the format in which documents are sent.
     pub(crate) fn format(&self) -> SentFormat {
         self.format
+    }
+
+    /// Returns the text before the documents of a block.
+    pub(crate) fn introduction(&self) -> Option<&Arc<str>> {
+        self.introduction.as_ref()
     }
 
     /// Returns the profile of the target.
@@ -288,7 +309,7 @@ impl Meter {
 
     /// Returns a document between its delimiters.
     pub(crate) fn delimited_document<'i>(&self, item: impl Into<LabelledItem<'i>>) -> String {
-        wording::labelled_document(item.into(), self.header)
+        wording::labelled_document(item.into(), &self.header)
     }
 
     /// Counts a document of the block together with its delimiters. `hash` is the
@@ -308,14 +329,14 @@ impl Meter {
             }
         };
         let Some(limit) = limit.checked_sub(part) else { return Ok(Weight::Over) };
-        // Attributes are a part of the cache key only if the delimiters contain them.
-        let says_score = self.header == DocumentHeader::IdSourceScore;
+        // A header that has other attributes than the id and the origin is a part of the cache key.
+        let other = (!self.header.is_default).then(|| header::header_attributes(item, &self.header).into());
         let document = DocumentText {
             text: item.sent_text(),
             hash,
             id: item.id.as_str(),
-            origin: wording::source(item.item, self.header),
-            score_bits: says_score.then_some(item.score.to_bits()),
+            origin: header::source(item.item).filter(|_| other.is_none()),
+            header: other.as_ref(),
             label: item.label,
         };
         let text = || self.format.written(&[&self.delimited_document(item)]).concat();
@@ -350,7 +371,7 @@ impl Meter {
     /// Returns overlapping documents as one text between delimiters, as it is sent, in pieces: one for each.
     /// Each document comes with the bytes at its beginning that the one before it contains.
     pub(crate) fn joined_documents(&self, chunks: &[(LabelledItem<'_>, usize)]) -> Vec<String> {
-        wording::joined_documents(chunks, self.header)
+        wording::joined_documents(chunks, &self.header)
     }
 
     /// Counts a part of a document without delimiters.
@@ -364,32 +385,41 @@ impl Meter {
     /// Counts the id of a further document in the header of a joined text, and its label.
     pub(crate) fn further_id(&self, item: LabelledItem<'_>) -> Result<u64, Error> {
         let label = match item.label {
-            Some(_) => self.count_recurring(&wording::further_label(item.label))?,
+            Some(_) => self.count_recurring(&header::further_label(item.label))?,
             None => 0,
         };
-        Ok(self.count_recurring(&wording::further_id(&item))?.saturating_add(label))
+        let id = if self.header.contains(HeaderField::Id) {
+            self.count_recurring(&header::further_id(&item))?
+        } else {
+            0
+        };
+        Ok(id.saturating_add(label))
     }
 
     /// Returns a number of bytes that bounds the tokens of a document with its delimiters.
     pub(crate) fn document_bytes(&self, item: LabelledItem<'_>) -> u64 {
-        // Escapes lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
-        let origin = wording::source(item.item, self.header).map_or(0, |source| source.len());
-        let score =
-            if self.header == DocumentHeader::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
-        let label = item.label.map_or(0, |label| wording::label(label).len() + 9);
-        if self.format != SentFormat::Text {
-            // JSON lengthens a character by five bytes at most.
-            let texts = item.sent_text().len() + item.id.as_str().len() + origin;
-            return (texts * 6 + 256 + score + label) as u64;
-        }
-        (item.sent_text().len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score + label) as u64
+        let header = if self.header.is_default {
+            // Escapes lengthen `"` to 6 bytes in id and origin.
+            (item.id.as_str().len() + header::source(item.item).map_or(0, |source| source.len())) * 6
+        } else {
+            header::header_attributes(item, &self.header).len()
+        };
+        let label = item.label.map_or(0, |label| header::label(label).len() + 9);
+        // An escape lengthens `<d` by one byte in the text.
+        let bytes = item.sent_text().len() * 2 + header + 64 + label;
+        // JSON lengthens a character by five bytes at most.
+        (if self.format == SentFormat::Text { bytes } else { bytes * 6 + 256 }) as u64
     }
 
     /// Returns the tokens of the message around documents, without the documents. A message of native ones
-    /// has no lines of its own, and each of them is a part.
+    /// has no lines of its own, and the text before them and each of them is a part.
     pub(crate) fn block(&self) -> u64 {
-        let lines = if self.format == SentFormat::Text { self.frames.part + self.lines } else { 0 };
-        self.role_frame(Role::User) + lines
+        let text = match (self.format, &self.introduction) {
+            (SentFormat::Text, _) => self.frames.part + self.lines,
+            (SentFormat::Native { .. }, Some(_)) => self.frames.part + self.introduction_tokens,
+            (SentFormat::Native { .. }, None) => 0,
+        };
+        self.role_frame(Role::User) + text
     }
 
     /// Returns true if the counts of the block and of its documents add up to the count of the whole.

@@ -134,17 +134,46 @@ impl Oracle<'_> {
         }
     }
 
+    /// Returns the number of the template of documents. Returns `None` for the default one.
+    pub fn template(&self) -> Option<usize> {
+        let header = &self.s.config.rag.template.header;
+        generate::TEMPLATES.iter().position(|(own, _)| own == header)
+    }
+
     /// Returns the tokens of a document in a form: 0 is the whole text, 1 the first variant.
     pub fn size_in(&self, at: usize, form: usize) -> i64 {
         let document = &self.items[at];
         let text = if form == 0 { &document.text } else { &document.variants[form - 1] };
         let record = "history, no instruction";
         let origin = document.recalls.map(|_| record).or(document.origin);
-        let source = origin.map_or(String::new(), |origin| format!(" source=\"{origin}\""));
+        let attribute = |name: &str, value: Option<String>| {
+            value.map_or(String::new(), |value| format!(" {name}=\"{value}\""))
+        };
+        let origin = origin.map(str::to_owned);
+        let id = attribute("id", Some(document.id.to_owned()));
+        let header = match self.template() {
+            None => id + &attribute("source", origin),
+            Some(0) => {
+                let position = document.position.map(|position| format!("no. {position}"));
+                // The length of a date does not depend on the day: years have four digits.
+                let date = document.date.map(|_| "2026-11-27".to_owned());
+                attribute("n", position) + &attribute("file", origin) + &id + &attribute("on", date)
+            }
+            Some(_) => {
+                let points = attribute("of", Some(format!("{} points", document.score)));
+                let named = |origin: &String| (form > 0).then(|| format!("v{}, {origin}", form - 1));
+                // Recalled messages have no forms, but always a source.
+                let source = attribute("source", document.recalls.and(origin.clone()));
+                String::from(" kind=\"&lt;page&gt;\"")
+                    + &points
+                    + &attribute("as", origin.as_ref().and_then(named))
+                    + &source
+            }
+        };
         let has_label = self.s.config.rag.labels && document.recalls.is_none();
         let label = self.labels.borrow().get(&at).copied().or(has_label.then_some(1));
         let label = label.map_or(String::new(), |label| format!(" label=\"[{label}]\""));
-        let fence = format!("<document{label} id=\"{}\"{source}>\n</document>\n", document.id);
+        let fence = format!("<document{label}{header}>\n</document>\n");
         // A line break that the text lacks, and a backslash in each delimiter that it contains.
         let added = usize::from(!text.ends_with('\n')) + text.to_lowercase().matches("<document").count();
         (fence.len() + text.len() + added) as i64

@@ -14,7 +14,7 @@ use std::{ops::Range, sync::LazyLock};
 
 mod texts;
 
-pub use texts::with_texts;
+pub use texts::{TEMPLATES, with_texts};
 
 /// Returns true if `FULL=1` requests every case.
 pub fn is_full() -> bool {

@@ -227,7 +227,8 @@ fn nothing_excluded_for_budget_would_fit(case: &Case<'_>) -> Result<(), String> 
     let left = case.plan.left_over();
     for row in &case.plan.excluded {
         if let ExcludedReason::Budget { room, limited_by: LimitedBy::Size } = row.reason {
-            let block = if case.plan.included.iter().any(|row| row.section == Section::Rag) { 0 } else { 64 };
+            let has_block = case.plan.included.iter().any(|row| row.section == Section::Rag);
+            let block = if has_block { 0 } else { 66 + case.config.rag.template.introduction.len() as u64 };
             // Tokens saved by a merge are unavailable to items that would end it. A first document also opens
             // the block, and savings from joins are known only after rendering.
             let saved: i64 = case.plan.overhead.iter().map(|line| line.tokens.min(0)).sum();

@@ -88,6 +88,14 @@ pub(crate) fn session(text: &str, name: &str, line: usize, options: ReadOptions)
         .map_err(|error| error.with_session_place(format!("{name}:{line}")))
 }
 
+/// Adds the documents of a user message without a reply: it is about to be sent, so they are candidates of
+/// this prompt.
+fn with_documents_of_the_question(rag: RetrievedItems, mut retrieved: RetrievedItems) -> RetrievedItems {
+    let known: BTreeSet<ItemId> = rag.iter().map(|item| item.id.clone()).collect();
+    retrieved.retain(|item| !known.contains(item.id()));
+    passages::extended(rag, retrieved)
+}
+
 fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, Error> {
     let session = wire_session(text, place)?;
     let keys: KeysWithValues<'_> = serde_json::from_str(text).unwrap_or_default();
@@ -164,11 +172,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     let (options, tokenizer) = own.unzip();
     let passages = session.rag.into_iter().chain(session.passages).map(Passages::into_items);
     let rag = passages.fold(RetrievedItems::default(), passages::extended);
-    // A user message without a reply is about to be sent, so its documents are candidates of this prompt.
-    let known: BTreeSet<ItemId> = rag.iter().map(|item| item.id.clone()).collect();
-    let mut retrieved = reader.retrieved;
-    retrieved.retain(|item| !known.contains(item.id()));
-    let rag = passages::extended(rag, retrieved);
+    let rag = with_documents_of_the_question(rag, reader.retrieved);
     let holds_nothing = log.messages().iter().all(Message::is_empty) && log.compactions().next().is_none();
     if holds_nothing && log.system().is_empty() && rag.is_empty() {
         return Err(empty_session_error(place, &log, session.role.is_some(), &unread));

@@ -14,7 +14,6 @@ use crate::{error::Error, scan};
 use context_window::{
     Conversation, ItemId, Message, Part, PinnedItem, RagItem, RetrievedItems, Role, StandingRule, ToolCall,
     Usage, WireFormat,
-    config::DocumentHeader,
     conversation::{Event, ProviderSummary, SentText},
     message::PieceKind,
     plan::Anchor,
@@ -185,9 +184,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.retrieved = documents.into_items();
-        let sent = |item: &RagItem| {
-            SentText::new(item.id.clone(), wording::document(item, DocumentHeader::default()))
-        };
+        let sent = |item: &RagItem| SentText::new(item.id.clone(), wording::document(item));
         if !self.retrieved.is_empty() {
             // The user message is the last one pushed, because its tool results come first.
             let question = self.log.message_id(self.log.turns().messages() - 1);

@@ -98,6 +98,12 @@ struct Texts {
 
 const IDS: [&str; 8] = ["d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"];
 
+/// The templates of documents: the header, and the text before the documents.
+pub const TEMPLATES: [(&str, &str); 2] = [
+    (r#"n="no. {position}" file="{source}" id="{id}" on="{date}""#, "Found for <document> you:\nuse it. "),
+    (r#"kind="<page>" of="{score} points" as="{form}, {source}""#, ""),
+];
+
 /// Returns these sessions, almost half of them with texts of words, and some with variants of documents.
 pub fn with_texts(sessions: impl Strategy<Value = Session>) -> impl Strategy<Value = Session> {
     let texts = prop_oneof![11 => Just(None), 9 => texts().prop_map(Some)];
@@ -106,8 +112,9 @@ pub fn with_texts(sessions: impl Strategy<Value = Session>) -> impl Strategy<Val
     let group = prop_oneof![2 => Just(None), 3 => Just(Some("g1")), 1 => Just(Some("g2"))];
     let groups = prop::option::weighted(0.3, prop::collection::vec(group, 1..6));
     let native = prop::bool::weighted(0.2);
-    (sessions, texts, forms, dependents, groups, native).prop_map(
-        |(session, texts, forms, dependents, groups, is_native)| {
+    let template = prop::option::weighted(0.2, prop::sample::select(&TEMPLATES[..]));
+    (sessions, texts, forms, dependents, groups, native, template).prop_map(
+        |(session, texts, forms, dependents, groups, is_native, template)| {
             let session = match texts {
                 Some(texts) => texts.added_to(session),
                 None => session,
@@ -122,6 +129,10 @@ pub fn with_texts(sessions: impl Strategy<Value = Session>) -> impl Strategy<Val
             };
             if is_native {
                 session.config.rag.format = DocumentFormat::Native;
+            }
+            if let Some((header, introduction)) = template {
+                let template = &mut session.config.rag.template;
+                (template.header, template.introduction) = (header.into(), introduction.into());
             }
             let groups = groups.unwrap_or_default();
             for (document, group) in session.rag.iter_mut().zip(groups.into_iter().cycle()) {
