@@ -1,5 +1,5 @@
 //! Writes the vocabularies of the `OpenAI` encodings as tables that the program reads in place, without
-//! loading them, or with the feature `compact` as the merges that it expands. The tokens come from the crate
+//! loading them, or with the features `compact` and `loadable` as the merges that it expands. The tokens come from the crate
 //! `tiktoken-rs`; `src/openai/vocabulary.rs` defines the tables, and `src/openai/table.rs` the merges.
 #![allow(clippy::disallowed_types, reason = "maps are looked up here, never walked")]
 
@@ -7,7 +7,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/openai/hash.rs");
     println!("cargo::rerun-if-changed=src/openai/table.rs");
-    #[cfg(feature = "openai")]
+    #[cfg(feature = "encodings")]
     {
         std::thread::scope(|scope| {
             scope.spawn(|| tables::write("o200k_base", tiktoken_rs::o200k_base()));
@@ -17,16 +17,16 @@ fn main() {
     }
 }
 
-#[cfg(feature = "openai")]
+#[cfg(feature = "encodings")]
 #[path = "src/openai/hash.rs"]
 mod hash;
-#[cfg(feature = "openai")]
+#[cfg(feature = "encodings")]
 #[path = "src/openai/table.rs"]
 mod table;
 
 /// Writes the class of each character, by the numbers of `src/openai/classes.rs`: first the index of a page
 /// of classes for every 256 characters (16 bits), then those pages with one byte per character.
-#[cfg(feature = "openai")]
+#[cfg(feature = "encodings")]
 mod classes {
     use regex_syntax::hir::{Class, HirKind};
     use std::{collections::HashMap, env, fs, path::Path};
@@ -68,7 +68,7 @@ mod classes {
     }
 }
 
-#[cfg(feature = "openai")]
+#[cfg(feature = "encodings")]
 mod tables {
     use super::table::{Merges, NONE};
     use std::{collections::HashMap, env, fmt::Debug, fs, path::Path};
@@ -85,9 +85,14 @@ mod tables {
         let merges = merges(&tokens);
         let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
         let path = Path::new(&folder).join(name);
-        if cfg!(feature = "compact") {
-            fs::write(path.with_extension("merges"), merges).expect("OUT_DIR can be written");
-        } else {
+        let embeds_merges = cfg!(feature = "compact");
+        if embeds_merges || cfg!(feature = "loadable") {
+            fs::write(path.with_extension("merges"), &merges).expect("OUT_DIR can be written");
+        }
+        #[cfg(feature = "loadable")]
+        fs::write(path.with_extension("hash"), blake3::hash(&merges).as_bytes())
+            .expect("OUT_DIR can be written");
+        if cfg!(feature = "openai") && !embeds_merges {
             let merges = Merges::new(&merges);
             let mut table = vec![0; merges.table_size()];
             merges.write_table(&mut table);

@@ -8,7 +8,7 @@ use crate::{
     text::plain::{grouped, per_cent},
     tokens::TokenCount,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// Context window usage as two figures. One is the full conversation: system texts, tools, pins and every
@@ -114,11 +114,13 @@ pub struct ContextStats {
     pub billed: Usage,
 }
 
-/// Events for a user interface (rule C10).
-#[derive(Debug, Clone, PartialEq)]
+/// Events for a user interface (rule C10). As JSON, each is an object with its kind under `event`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ContextEvent {
     /// Current usage of the context window.
+    #[serde(serialize_with = "usage_object")]
     Usage(ContextUsage),
     /// The usage level changed. One event per change.
     LevelCrossed {
@@ -197,4 +199,13 @@ pub enum ContextEvent {
         /// The id of the item.
         id: ItemId,
     },
+}
+
+/// Writes usage under a key of its own, beside the kind of the event.
+fn usage_object<S: Serializer>(usage: &ContextUsage, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Object<'a> {
+        usage: &'a ContextUsage,
+    }
+    Object { usage }.serialize(serializer)
 }

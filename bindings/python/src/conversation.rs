@@ -14,7 +14,7 @@ use context_window_formats::{ReadOptions, SessionFile};
 use core::{
     Message, PinnedItem, Priority, StandingRule, Ttl,
     events::LogEvent,
-    usage::{ContextEvent, ReplyReport},
+    usage::ReplyReport,
 };
 use pyo3::{
     exceptions::PyUserWarning,
@@ -175,8 +175,8 @@ impl Conversation {
         };
         let sent = Arc::clone(plan.made());
         let committed = self.change(py, move |log| Ok(log.push_reply(sent.core(), reply, report)))?;
-        let events: Vec<_> = committed.events.iter().map(event).collect();
-        Ok(Committed { id: committed.id.to_string(), events: json::python(py, &events)?.unbind() })
+        let events = json::python(py, &committed.events)?.unbind();
+        Ok(Committed { id: committed.id.to_string(), events })
     }
 
     /// Ends a turn. The TTL of each included item is reduced by one.
@@ -445,44 +445,4 @@ fn report(response: &Bound<'_, PyAny>) -> PyResult<ReplyReport> {
         read = serde_json::json!({ "usage": read });
     }
     Ok(ReplyReport::from_json(&read))
-}
-
-/// Converts an event to a dict.
-fn event(event: &ContextEvent) -> serde_json::Value {
-    use serde_json::json;
-    match event {
-        ContextEvent::Usage(usage) => json!({"event": "usage", "usage": usage}),
-        ContextEvent::LevelCrossed { from, to } => json!({"event": "level_crossed", "from": from, "to": to}),
-        ContextEvent::SummaryRequested {
-            messages,
-            conversation_tokens,
-            limit,
-            request_tokens,
-            max_tokens,
-        } => {
-            json!({"event": "summary_requested", "messages": messages,
-                   "conversation_tokens": conversation_tokens, "limit": limit,
-                   "request_tokens": request_tokens, "max_tokens": max_tokens})
-        }
-        ContextEvent::Compacted { number, messages, tokens_before, tokens_after, freed, limit, summary } => {
-            json!({"event": "compacted", "number": number, "messages": messages,
-                   "tokens_before": tokens_before, "tokens_after": tokens_after, "freed": freed,
-                   "limit": limit, "summary": summary})
-        }
-        ContextEvent::ReportNotBelieved { reported, counted } => {
-            json!({"event": "report_not_believed", "reported": reported, "counted": counted})
-        }
-        ContextEvent::MaxTokens => json!({"event": "max_tokens"}),
-        ContextEvent::WindowFull => json!({"event": "window_full"}),
-        ContextEvent::ReasoningDropped { ids, dropped, reason } => {
-            json!({"event": "reasoning_dropped", "ids": ids, "dropped": dropped, "reason": reason})
-        }
-        ContextEvent::ClearedByProvider { edit, tokens } => {
-            json!({"event": "cleared_by_provider", "edit": edit, "tokens": tokens})
-        }
-        ContextEvent::TtlAsk { id } => json!({"event": "ttl_ask", "id": id}),
-        ContextEvent::RuleAsk { id } => json!({"event": "rule_ask", "id": id}),
-        // New kinds of events in the crate must not break existing Python programs.
-        other => json!({"event": "other", "text": format!("{other:?}")}),
-    }
 }

@@ -3,7 +3,7 @@
 
 #[cfg(feature = "hf")]
 use crate::huggingface;
-#[cfg(feature = "openai")]
+#[cfg(feature = "encodings")]
 use crate::openai;
 use crate::{
     bounds::Bounds,
@@ -59,7 +59,7 @@ struct Inner {
 type CountFn = dyn Fn(&str) -> Result<u64, Failure> + Send + Sync;
 
 enum Kind {
-    #[cfg(feature = "openai")]
+    #[cfg(feature = "encodings")]
     OpenAi(openai::Encoding),
     #[cfg(feature = "hf")]
     HuggingFace(Box<huggingface::HuggingFace>),
@@ -85,17 +85,17 @@ static NEXT_TAG: AtomicU32 = AtomicU32::new(8);
 impl TokenCounter {
     /// The names that [`TokenCounter::named`] accepts in this build.
     pub const NAMES: &'static [&'static str] = &[
-        #[cfg(feature = "openai")]
+        #[cfg(feature = "encodings")]
         "o200k_base",
-        #[cfg(feature = "openai")]
+        #[cfg(feature = "encodings")]
         "cl100k_base",
         "chars/4",
         "chars/3.5",
         "bytes",
     ];
 
-    /// Returns the counter with this name: `o200k_base`, `cl100k_base` (both with feature `openai`),
-    /// `chars/4`, `chars/3.5` or `bytes`. With feature `hf`, the name can also be the path of a
+    /// Returns the counter with this name: `o200k_base`, `cl100k_base` (both with feature `openai`, or once
+    /// they are loaded), `chars/4`, `chars/3.5` or `bytes`. With feature `hf`, the name can also be the path of a
     /// `tokenizer.json` or of its folder.
     ///
     /// # Errors
@@ -103,10 +103,10 @@ impl TokenCounter {
     /// Returns an error if the name is unknown in this build, or if the file cannot be used.
     pub fn named(name: &str) -> Result<Self, Error> {
         match name {
-            #[cfg(feature = "openai")]
-            "o200k_base" => Ok(Self::o200k_base()),
-            #[cfg(feature = "openai")]
-            "cl100k_base" => Ok(Self::cl100k_base()),
+            #[cfg(feature = "encodings")]
+            "o200k_base" => Self::with_encoding(openai::Encoding::O200k),
+            #[cfg(feature = "encodings")]
+            "cl100k_base" => Self::with_encoding(openai::Encoding::Cl100k),
             "chars/4" => Ok(Self::chars_per_4()),
             "chars/3.5" => Ok(Self::chars_per_3_5()),
             "bytes" => Ok(Self::bytes()),
@@ -124,14 +124,47 @@ impl TokenCounter {
     #[cfg(feature = "openai")]
     #[must_use]
     pub fn o200k_base() -> Self {
-        Self::build("o200k_base", Kind::OpenAi(openai::Encoding::O200k), 1)
+        Self::of_encoding(openai::Encoding::O200k)
     }
 
     /// Creates an exact counter with the encoding of `gpt-4` and `gpt-3.5-turbo`.
     #[cfg(feature = "openai")]
     #[must_use]
     pub fn cl100k_base() -> Self {
-        Self::build("cl100k_base", Kind::OpenAi(openai::Encoding::Cl100k), 2)
+        Self::of_encoding(openai::Encoding::Cl100k)
+    }
+
+    /// Loads an encoding for the rest of the process, from the file that the build script writes beside the
+    /// program: `o200k_base.merges` or `cl100k_base.merges`. Does nothing if it is loaded or embedded
+    /// already.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no encoding has this name, or if the file is not the one of this version.
+    #[cfg(feature = "loadable")]
+    pub fn load_encoding(name: &str, merges: &[u8]) -> Result<(), Error> {
+        let Some(encoding) = openai::Encoding::named(name) else {
+            let known = openai::Encoding::NAMES.join(", ");
+            return Err(Error::new(Repr::Unknown { name: name.into(), known, or_file: "" }));
+        };
+        if encoding.install(merges) {
+            Ok(())
+        } else {
+            Err(Error::new(Repr::NotTheFile { name: encoding.name() }))
+        }
+    }
+
+    #[cfg(feature = "encodings")]
+    fn with_encoding(encoding: openai::Encoding) -> Result<Self, Error> {
+        if encoding.is_ready() {
+            return Ok(Self::of_encoding(encoding));
+        }
+        Err(Error::new(Repr::NotLoaded { name: encoding.name() }))
+    }
+
+    #[cfg(feature = "encodings")]
+    fn of_encoding(encoding: openai::Encoding) -> Self {
+        Self::build(encoding.name(), Kind::OpenAi(encoding), 1 + encoding as u32)
     }
 
     /// Creates an estimate of one token per 4 characters (Unicode scalar values), rounded up.
@@ -219,14 +252,14 @@ impl TokenCounter {
         let certainty = match kind {
             Kind::Estimate(_) => Certainty::Estimate,
             Kind::Bytes => Certainty::UpperBound,
-            #[cfg(feature = "openai")]
+            #[cfg(feature = "encodings")]
             Kind::OpenAi(_) => Certainty::Exact,
             #[cfg(feature = "hf")]
             Kind::HuggingFace(_) => Certainty::Exact,
             Kind::Fn(_) => Certainty::Exact,
         };
         // Loads the table now: otherwise the first plan would wait for page faults.
-        #[cfg(feature = "openai")]
+        #[cfg(feature = "encodings")]
         if let Kind::OpenAi(encoding) = &kind {
             encoding.load();
         }
@@ -288,7 +321,7 @@ impl TokenCounter {
     /// Returns an error if your own counter fails; the source is its error.
     pub fn count(&self, text: &str) -> Result<TokenCount, Error> {
         let n = match &self.inner.kind {
-            #[cfg(feature = "openai")]
+            #[cfg(feature = "encodings")]
             Kind::OpenAi(encoding) => encoding.count(text),
             #[cfg(feature = "hf")]
             Kind::HuggingFace(tokenizer) => tokenizer.count(text).map_err(|source| self.failed(source))?,
@@ -306,7 +339,7 @@ impl TokenCounter {
     /// `o200k_base` takes no time.
     ///
     /// ```
-    /// # #[cfg(feature = "openai")] {
+    /// # #[cfg(feature = "encodings")] {
     /// use context_window_tokens::{Certainty, TokenCounter};
     ///
     /// let pasted = "a".repeat(100 << 20);
@@ -337,7 +370,7 @@ impl TokenCounter {
     ///
     /// Returns the error of [`TokenCounter::count`].
     pub fn prefix_within<'t>(&self, text: &'t str, limit: u64) -> Result<(&'t str, TokenCount), Error> {
-        #[cfg(feature = "openai")]
+        #[cfg(feature = "encodings")]
         if let Kind::OpenAi(encoding) = &self.inner.kind {
             let (end, n) = encoding.beginning(text, limit);
             return Ok((&text[..end], TokenCount { tokens: n, certainty: self.certainty }));
@@ -488,7 +521,7 @@ impl TokenCounter {
     #[must_use]
     pub fn adds_up_at_delimiters(&self) -> bool {
         match &self.inner.kind {
-            #[cfg(feature = "openai")]
+            #[cfg(feature = "encodings")]
             Kind::OpenAi(_) => true,
             _ => false,
         }
@@ -507,7 +540,7 @@ impl TokenCounter {
     /// Counts like `count_to`, but without the byte bounds. The caller has already checked them.
     fn count_unproven_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         let n = match &self.inner.kind {
-            #[cfg(feature = "openai")]
+            #[cfg(feature = "encodings")]
             Kind::OpenAi(encoding) => encoding.count_to(text, limit),
             _ => Some(self.count(text)?.tokens),
         };
@@ -529,7 +562,7 @@ impl TokenCounter {
 impl Kind {
     fn bounds(&self) -> Bounds {
         match self {
-            #[cfg(feature = "openai")]
+            #[cfg(feature = "encodings")]
             Self::OpenAi(_) => openai::BOUNDS,
             #[cfg(feature = "hf")]
             Self::HuggingFace(tokenizer) => tokenizer.bounds,

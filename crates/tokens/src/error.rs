@@ -19,6 +19,12 @@ pub(crate) enum Repr {
         "tokenizer `{}` is unknown; expected one of: {known}{or_file}", abridged(.name, 80, 50)
     )]
     Unknown { name: String, known: String, or_file: &'static str },
+    #[cfg(feature = "encodings")]
+    #[error("tokenizer `{name}` is not loaded; expected its file first, or an estimate such as chars/4")]
+    NotLoaded { name: &'static str },
+    #[cfg(feature = "loadable")]
+    #[error("tokenizer `{name}`: these bytes are not its file; expected {name}.merges of this version")]
+    NotTheFile { name: &'static str },
     #[cfg(feature = "hf")]
     #[error("{origin}: {}", abridged(.detail, 1_600, 1_000))]
     File { origin: String, detail: String },

@@ -1,11 +1,11 @@
-//! The `OpenAI` encodings, embedded. A text is split into pieces. A piece that is a token counts as one; any
+//! The `OpenAI` encodings, embedded or loaded. A text is split into pieces. A piece that is a token counts as one; any
 //! other piece is merged in linear time. The counts of recent short pieces are cached.
 
 use super::bounds::Bounds;
 
 mod classes;
 mod hash;
-#[cfg(feature = "compact")]
+#[cfg(any(feature = "compact", all(feature = "loadable", not(feature = "openai"))))]
 mod table;
 mod pieces;
 mod vocabulary;
@@ -23,55 +23,114 @@ const LONGEST_TOKEN: u64 = 128;
 pub(super) const BOUNDS: Bounds = Bounds { longest: Some(LONGEST_TOKEN), composes: false, per_byte: Some(1) };
 
 /// Vocabularies that the program contains as tables.
-#[cfg(not(feature = "compact"))]
+#[cfg(all(feature = "openai", not(feature = "compact")))]
 mod embedded {
-    use super::Vocabulary;
+    use super::{Encoding, Vocabulary};
 
     /// A table that is aligned to a cache line of the processor.
     #[repr(align(64))]
     struct Aligned<T: ?Sized>(T);
 
-    pub(super) static O200K: Vocabulary = {
+    static O200K: Vocabulary = {
         static TABLE: &Aligned<[u8]> =
             &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.table")));
         Vocabulary::new(&TABLE.0)
     };
-    pub(super) static CL100K: Vocabulary = {
+    static CL100K: Vocabulary = {
         static TABLE: &Aligned<[u8]> =
             &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.table")));
         Vocabulary::new(&TABLE.0)
     };
+
+    pub(super) fn vocabulary(encoding: Encoding) -> Option<&'static Vocabulary> {
+        Some(match encoding {
+            Encoding::O200k => &O200K,
+            Encoding::Cl100k => &CL100K,
+        })
+    }
 }
 
 /// Vocabularies that the program contains as merges. The first use of each builds its table.
 #[cfg(feature = "compact")]
 mod embedded {
-    use super::{Vocabulary, table::Merges};
+    use super::{Encoding, Vocabulary, expand};
     use std::sync::LazyLock;
 
-    pub(super) static O200K: LazyLock<Vocabulary> =
+    static O200K: LazyLock<Vocabulary> =
         LazyLock::new(|| expand(include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.merges"))));
-    pub(super) static CL100K: LazyLock<Vocabulary> =
+    static CL100K: LazyLock<Vocabulary> =
         LazyLock::new(|| expand(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.merges"))));
 
-    fn expand(merges: &[u8]) -> Vocabulary {
-        /// The size of a cache line of the processor, to which the table is aligned.
-        const LINE: usize = 64;
-        let merges = Merges::new(merges);
-        let size = merges.table_size();
-        // The process keeps the table until its end.
-        let memory = vec![0; size + LINE].leak();
-        let start = memory.as_ptr().align_offset(LINE).min(LINE);
-        let table = &mut memory[start..start + size];
-        merges.write_table(table);
-        Vocabulary::new(table)
+    pub(super) fn vocabulary(encoding: Encoding) -> Option<&'static Vocabulary> {
+        Some(match encoding {
+            Encoding::O200k => &O200K,
+            Encoding::Cl100k => &CL100K,
+        })
     }
+}
+
+/// Vocabularies that the program loads from files.
+#[cfg(not(feature = "openai"))]
+mod embedded {
+    use super::{Encoding, Vocabulary};
+    use std::sync::OnceLock;
+
+    static LOADED: [OnceLock<Vocabulary>; 2] = [const { OnceLock::new() }; 2];
+
+    pub(super) fn vocabulary(encoding: Encoding) -> Option<&'static Vocabulary> {
+        LOADED[encoding as usize].get()
+    }
+
+    #[cfg(feature = "loadable")]
+    pub(super) fn install(encoding: Encoding, merges: &[u8]) {
+        LOADED[encoding as usize].get_or_init(|| super::expand(merges));
+    }
+}
+
+/// Builds the table of a vocabulary from its merges, which are those of the build script.
+#[cfg(any(feature = "compact", all(feature = "loadable", not(feature = "openai"))))]
+fn expand(merges: &[u8]) -> Vocabulary {
+    /// The size of a cache line of the processor, to which the table is aligned.
+    const LINE: usize = 64;
+    let merges = table::Merges::new(merges);
+    let size = merges.table_size();
+    // The process keeps the table until its end.
+    let memory = vec![0; size + LINE].leak();
+    let start = memory.as_ptr().align_offset(LINE).min(LINE);
+    let table = &mut memory[start..start + size];
+    merges.write_table(table);
+    Vocabulary::new(table)
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Encoding {
     O200k,
     Cl100k,
+}
+
+#[cfg(feature = "loadable")]
+impl Encoding {
+    pub(super) const NAMES: [&str; 2] = [Self::O200k.name(), Self::Cl100k.name()];
+
+    /// Returns the encoding with a name. Returns `None` if there is none.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::O200k, Self::Cl100k].into_iter().find(|encoding| encoding.name() == name)
+    }
+
+    /// Loads the vocabulary from the merges of the build script. Returns false for any other bytes, because
+    /// tables of wrong merges could not be read.
+    pub(super) fn install(self, merges: &[u8]) -> bool {
+        let expected = match self {
+            Self::O200k => include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.hash")),
+            Self::Cl100k => include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.hash")),
+        };
+        let is_the_file = blake3::hash(merges).as_bytes() == expected;
+        #[cfg(not(feature = "openai"))]
+        if is_the_file {
+            embedded::install(self, merges);
+        }
+        is_the_file
+    }
 }
 
 impl Encoding {
@@ -82,11 +141,21 @@ impl Encoding {
         }
     }
 
+    /// Returns the vocabulary. A counter exists only once it is there.
     fn vocabulary(self) -> &'static Vocabulary {
+        embedded::vocabulary(self).expect("a counter of an encoding that is loaded")
+    }
+
+    pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::O200k => &embedded::O200K,
-            Self::Cl100k => &embedded::CL100K,
+            Self::O200k => "o200k_base",
+            Self::Cl100k => "cl100k_base",
         }
+    }
+
+    /// Returns true if texts can be counted.
+    pub(super) fn is_ready(self) -> bool {
+        embedded::vocabulary(self).is_some()
     }
 
     /// Loads the table into memory, once per process, so that the first plan does not wait for page faults.
