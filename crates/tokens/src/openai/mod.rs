@@ -42,6 +42,7 @@ mod embedded {
         Vocabulary::new(&TABLE.0)
     };
 
+    #[expect(clippy::unnecessary_wraps, reason = "a vocabulary that is loaded may be missing")]
     pub(super) fn vocabulary(encoding: Encoding) -> Option<&'static Vocabulary> {
         Some(match encoding {
             Encoding::O200k => &O200K,
@@ -61,6 +62,7 @@ mod embedded {
     static CL100K: LazyLock<Vocabulary> =
         LazyLock::new(|| expand(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.merges"))));
 
+    #[expect(clippy::unnecessary_wraps, reason = "a vocabulary that is loaded may be missing")]
     pub(super) fn vocabulary(encoding: Encoding) -> Option<&'static Vocabulary> {
         Some(match encoding {
             Encoding::O200k => &O200K,

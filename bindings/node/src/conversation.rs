@@ -1,0 +1,326 @@
+//! The log of a conversation.
+
+use crate::{
+    data::{Committed, ConversationJSON, OpenCall},
+    error::{input, thrown},
+    json,
+    plan::Plan,
+    wire::{message, messages_json, messages_of, placed, rendered, wire_format},
+};
+use context_window as core;
+use context_window_formats::{ReadOptions, SessionFile};
+use core::{Message, PinnedItem, Priority, StandingRule, Ttl, events::LogEvent, usage::ReplyReport};
+use std::{cell::RefCell, rc::Rc};
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen]
+extern "C" {
+    /// Messages in a provider's format.
+    #[wasm_bindgen(typescript_type = "WireMessages")]
+    pub type Messages;
+    /// A reply: a text, or a message in a provider's format.
+    #[wasm_bindgen(typescript_type = "string | WireMessage")]
+    pub type Reply;
+    /// A provider's response, or its usage alone.
+    #[wasm_bindgen(typescript_type = "object")]
+    pub type Response;
+    /// The result of `pushReply`.
+    #[wasm_bindgen(typescript_type = "Committed")]
+    pub type Pushed;
+    /// The JSON of a conversation.
+    #[wasm_bindgen(typescript_type = "ConversationJSON")]
+    pub type WholeJson;
+    /// Tool calls without results.
+    #[wasm_bindgen(typescript_type = "OpenCall[]")]
+    pub type OpenCalls;
+    /// Plain data.
+    #[wasm_bindgen(typescript_type = "unknown")]
+    pub type Plain;
+}
+
+/// The version of the JSON of a conversation.
+const VERSION: u32 = 1;
+
+/// The append-only log of a conversation: messages, pins, compactions and sent prompts. Nothing is ever
+/// removed from it.
+#[wasm_bindgen]
+pub struct Conversation {
+    log: Rc<RefCell<core::Conversation>>,
+}
+
+impl Conversation {
+    pub(crate) fn shared(&self) -> &Rc<RefCell<core::Conversation>> {
+        &self.log
+    }
+
+    fn from_log(log: core::Conversation) -> Self {
+        Self { log: Rc::new(RefCell::new(log)) }
+    }
+}
+
+#[wasm_bindgen]
+impl Conversation {
+    /// Creates a conversation, empty or with these messages. `wireFormat` is their format: `openai` (default),
+    /// `openai_responses`, `anthropic` or `gemini`.
+    #[wasm_bindgen(constructor)]
+    pub fn new(messages: Option<Messages>, wire_format: Option<String>) -> Result<Conversation, JsValue> {
+        let conversation = Self::from_log(core::Conversation::new());
+        if let Some(messages) = messages {
+            conversation.push(messages, wire_format)?;
+        }
+        Ok(conversation)
+    }
+
+    /// Appends a message or a list of messages, and returns their ids. Appends all of them or none.
+    pub fn push(&self, messages: Messages, wire_format: Option<String>) -> Result<Vec<String>, JsValue> {
+        let form = self::wire_format(wire_format.as_deref())?;
+        let json = messages_json(&messages)?;
+        let pushed = context_window_formats::push_json(&mut self.log.borrow_mut(), &json, form);
+        Ok(pushed.map_err(|error| placed(&error))?.iter().map(ToString::to_string).collect())
+    }
+
+    /// Adds a system text to the beginning of every prompt.
+    #[wasm_bindgen(js_name = pushSystem)]
+    pub fn push_system(&self, id: String, text: String) {
+        self.log.borrow_mut().push_system(id, text);
+    }
+
+    /// Stores a reply with the plan of its prompt. `response` is the provider's response with its usage and
+    /// finish reason, or its usage alone.
+    #[wasm_bindgen(js_name = pushReply)]
+    pub fn push_reply(
+        &self,
+        plan: &Plan,
+        reply: Reply,
+        response: Option<Response>,
+        wire_format: Option<String>,
+    ) -> Result<Pushed, JsValue> {
+        let form = self::wire_format(wire_format.as_deref())?;
+        let reply = match reply.as_string() {
+            Some(text) => Message::assistant(text),
+            None => message(&messages_json(&reply)?, form)?,
+        };
+        // Only the assistant answers a prompt, so any other role is a mistake of the caller.
+        if reply.role() != core::Role::Assistant {
+            let role = reply.role().name();
+            return Err(input(format!("reply: has the role {role}; expected the role assistant")));
+        }
+        let report = response.as_ref().map_or_else(|| Ok(ReplyReport::new()), |response| report(response))?;
+        let committed = self.log.borrow_mut().push_reply(plan.core(), reply, report);
+        let committed = Committed { id: committed.id.to_string(), events: committed.events };
+        Ok(json::value(&committed)?.unchecked_into())
+    }
+
+    /// Ends a turn. The TTL of each included item is reduced by one.
+    #[wasm_bindgen(js_name = completeTurn)]
+    pub fn complete_turn(&self, plan: &Plan) {
+        self.log.borrow_mut().complete_turn(plan.core());
+    }
+
+    /// Pins a note, which every prompt then contains: for `ttl` turns, or permanently. Replaces a note with
+    /// the same id. `priority` is `low`, `normal` (default) or `high`.
+    pub fn pin(
+        &self,
+        id: &str,
+        text: &str,
+        priority: Option<String>,
+        ttl: Option<u32>,
+    ) -> Result<(), JsValue> {
+        let note = PinnedItem::new(id, text).with_priority(self::priority(priority.as_deref())?);
+        // An explicit unlimited TTL would make the note required, so it is set only on request.
+        let note = if ttl.is_some() { note.with_ttl(self::ttl(ttl)) } else { note };
+        self.log.borrow_mut().pin(note);
+        Ok(())
+    }
+
+    /// Pins a message of the conversation.
+    #[wasm_bindgen(js_name = pinMessage)]
+    pub fn pin_message(&self, id: String, priority: Option<String>) -> Result<(), JsValue> {
+        let priority = self::priority(priority.as_deref())?;
+        self.log.borrow_mut().pin_message(id, priority).map_err(thrown)
+    }
+
+    /// Unpins a note or a message. Returns true if it was pinned.
+    pub fn unpin(&self, id: String) -> bool {
+        self.log.borrow_mut().unpin(id)
+    }
+
+    /// Keeps a lasting rule of the user, or confirms or edits one that was found. With `message`, the id of
+    /// the user message that says it, it is sent only with prompts that leave this message out.
+    #[wasm_bindgen(js_name = keepRule)]
+    pub fn keep_rule(&self, id: &str, text: &str, message: Option<String>) -> Result<(), JsValue> {
+        let rule = StandingRule::new(id, text);
+        let rule = message.into_iter().fold(rule, StandingRule::from_message);
+        self.log.borrow_mut().keep_rule(rule).map_err(thrown)
+    }
+
+    /// Drops a rule of the user, also one that was found in a message. Returns true if the conversation has
+    /// it.
+    #[wasm_bindgen(js_name = dropRule)]
+    pub fn drop_rule(&self, id: String) -> bool {
+        self.log.borrow_mut().drop_rule(id)
+    }
+
+    /// Returns the user's rules.
+    pub fn rules(&self) -> Result<Plain, JsValue> {
+        let log = self.log.borrow();
+        Ok(json::value(&log.rules().collect::<Vec<_>>())?.unchecked_into())
+    }
+
+    /// Sets the TTL of an item in turns. Without a number there is no limit, and a pinned item is required.
+    #[wasm_bindgen(js_name = setTtl)]
+    pub fn set_ttl(&self, id: String, turns: Option<u32>) -> Result<(), JsValue> {
+        self.log.borrow_mut().set_ttl(id, ttl(turns)).map_err(thrown)
+    }
+
+    /// Rewinds to before this message. The message and all later ones are archived.
+    #[wasm_bindgen(js_name = rewindBefore)]
+    pub fn rewind_before(&self, id: String) -> Result<(), JsValue> {
+        self.log.borrow_mut().rewind_before(id).map_err(thrown)
+    }
+
+    /// Archives all messages without a summary. System texts, notes and pinned messages stay.
+    #[wasm_bindgen(js_name = startFresh)]
+    pub fn start_fresh(&self) {
+        self.log.borrow_mut().start_fresh();
+    }
+
+    /// Undoes the newest compaction. Returns its number, or nothing if there is none.
+    #[wasm_bindgen(js_name = undoCompaction)]
+    pub fn undo_compaction(&self) -> Option<u32> {
+        self.log.borrow_mut().undo_compaction()
+    }
+
+    /// Returns all messages, including archived ones, as those of a provider's request.
+    pub fn messages(&self, wire_format: Option<String>) -> Result<Plain, JsValue> {
+        let form = self::wire_format(wire_format.as_deref())?;
+        let messages = messages_of(rendered(self.log.borrow().messages().to_vec(), form));
+        Ok(json::value(&messages)?.unchecked_into())
+    }
+
+    /// Returns the body of a request with all messages, including archived ones.
+    pub fn body(&self, wire_format: Option<String>) -> Result<Plain, JsValue> {
+        let form = self::wire_format(wire_format.as_deref())?;
+        Ok(json::value(&rendered(self.log.borrow().messages().to_vec(), form))?.unchecked_into())
+    }
+
+    /// Returns the ids of all messages in order.
+    pub fn ids(&self) -> Vec<String> {
+        let log = self.log.borrow();
+        let id = |(at, message): (usize, &Message)| {
+            message.id().map_or_else(|| format!("m{at}"), ToString::to_string)
+        };
+        log.messages().iter().enumerate().map(id).collect()
+    }
+
+    /// The number of messages, including archived ones.
+    #[wasm_bindgen(getter)]
+    pub fn length(&self) -> usize {
+        self.log.borrow().messages().len()
+    }
+
+    /// Returns the tool calls without results.
+    #[wasm_bindgen(js_name = openCalls)]
+    pub fn open_calls(&self) -> Result<OpenCalls, JsValue> {
+        let log = self.log.borrow();
+        Ok(json::value(&log.open_calls().map(OpenCall::from).collect::<Vec<_>>())?.unchecked_into())
+    }
+
+    /// The number of entries in the log.
+    #[wasm_bindgen(getter, js_name = eventCount)]
+    pub fn event_count(&self) -> usize {
+        self.log.borrow().event_count()
+    }
+
+    /// Returns the entries of the log from number `start` on, each as JSON text. Use them for a store of your
+    /// own.
+    pub fn events(&self, start: Option<usize>) -> Result<Vec<String>, JsValue> {
+        let log = self.log.borrow();
+        let entries = log.events_from(start.unwrap_or_default());
+        entries.map(|entry| serde_json::to_string(&entry).map_err(|error| input(error.to_string()))).collect()
+    }
+
+    /// Appends an entry of another log.
+    #[wasm_bindgen(js_name = applyEvent)]
+    pub fn apply_event(&self, event: &str) -> Result<(), JsValue> {
+        let event: LogEvent =
+            serde_json::from_str(event).map_err(|error| input(format!("event: {error}")))?;
+        self.log.borrow_mut().apply_event(event).map_err(thrown)
+    }
+
+    /// Returns the whole conversation as plain data, for `JSON.stringify` and `fromJSON`.
+    #[wasm_bindgen(js_name = toJSON)]
+    pub fn to_json(&self) -> Result<WholeJson, JsValue> {
+        let whole = ConversationJSON { version: VERSION, events: self.log.borrow().events().collect() };
+        Ok(json::value(&whole)?.unchecked_into())
+    }
+
+    /// Restores a conversation from the data of `toJSON`, or from its text.
+    #[wasm_bindgen(js_name = fromJSON)]
+    pub fn from_json(
+        #[wasm_bindgen(unchecked_param_type = "ConversationJSON | string")] data: JsValue,
+    ) -> Result<Conversation, JsValue> {
+        let json = data.as_string().map_or_else(|| json::text(&data, "conversation"), Ok)?;
+        let fault = |error: serde_json::Error| {
+            input(format!("conversation: {error}; expected Conversation.toJSON()"))
+        };
+        let whole: ConversationJSON = serde_json::from_str(&json).map_err(fault)?;
+        if whole.version != VERSION {
+            let found = whole.version;
+            return Err(input(format!("conversation: version {found}; expected version {VERSION}")));
+        }
+        Ok(Self::from_log(core::Conversation::from_events(whole.events).map_err(thrown)?))
+    }
+
+    /// Reads a conversation from a file of any known format: a session, a transcript of a coding agent, a
+    /// logged request body, messages of the AI SDK. `lenient` skips what cannot be read.
+    #[wasm_bindgen(js_name = fromFile)]
+    pub fn from_file(
+        name: &str,
+        text: String,
+        read_as: Option<String>,
+        lenient: Option<bool>,
+    ) -> Result<Conversation, JsValue> {
+        let read = || -> Result<_, context_window_formats::Error> {
+            let mut options = ReadOptions::new();
+            if let Some(format) = read_as {
+                options = options.read_as(format.parse()?);
+            }
+            let options = if lenient == Some(true) { options.lenient() } else { options };
+            SessionFile::with_options(name, text.into_bytes(), options)?.session(None)
+        };
+        Ok(Self::from_log(read().map_err(thrown)?.log))
+    }
+
+    /// Returns an independent copy.
+    pub fn copy(&self) -> Conversation {
+        Self::from_log(self.log.borrow().clone())
+    }
+}
+
+fn priority(name: Option<&str>) -> Result<Priority, JsValue> {
+    let Some(name) = name else { return Ok(Priority::Normal) };
+    let all = [Priority::Low, Priority::Normal, Priority::High];
+    let found = all.into_iter().find(|priority| priority.name() == name);
+    found.ok_or_else(|| input(format!("priority `{name}`: expected low, normal or high")))
+}
+
+fn ttl(turns: Option<u32>) -> Ttl {
+    turns.map_or(Ttl::Unlimited, Ttl::turns)
+}
+
+/// Reads the report of a provider: its whole response, or its usage alone.
+fn report(response: &JsValue) -> Result<ReplyReport, JsValue> {
+    let mut read: serde_json::Value = json::read(response, "response")?;
+    // These keys identify a whole response of any provider; a usage alone has none of them.
+    let is_answer = ["usage", "usageMetadata", "stop_reason", "choices", "candidates"]
+        .iter()
+        .any(|key| read.get(*key).is_some());
+    if !is_answer {
+        if core::Usage::from_json(&read).is_none() {
+            return Err(input("response: expected a provider's answer with its usage, or the usage alone"));
+        }
+        read = serde_json::json!({ "usage": read });
+    }
+    Ok(ReplyReport::from_json(&read))
+}
