@@ -11,11 +11,7 @@ use crate::{
 };
 use context_window as core;
 use context_window_formats::{ReadOptions, SessionFile};
-use core::{
-    Message, PinnedItem, Priority, StandingRule, Ttl,
-    events::LogEvent,
-    usage::ReplyReport,
-};
+use core::{Message, PinnedItem, Priority, StandingRule, Ttl, events::LogEvent, usage::ReplyReport};
 use pyo3::{
     exceptions::PyUserWarning,
     prelude::*,
