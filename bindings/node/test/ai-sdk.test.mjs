@@ -1,0 +1,111 @@
+// The adapter for the AI SDK, with the package itself and its mock model.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { generateText, jsonSchema, isStepCount, tool, wrapLanguageModel, pruneMessages as theirs } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { contextWindowMiddleware, prepareStep, pruneMessages } from "context-window/ai-sdk";
+import { BudgetError, InputError } from "context-window";
+
+const usage = { inputTokens: { total: 10 }, outputTokens: { total: 5 } };
+const says = (text) => ({ content: [{ type: "text", text }], finishReason: { unified: "stop" }, usage, warnings: [] });
+const calls = (id, input) => ({
+  content: [{ type: "tool-call", toolCallId: id, toolName: "search", input: JSON.stringify(input) }],
+  finishReason: { unified: "tool-calls" }, usage, warnings: [],
+});
+const search = () => tool({
+  description: "Searches.",
+  inputSchema: jsonSchema({ type: "object", properties: { query: { type: "string" } } }),
+  execute: async ({ query }) => `${query}: ${"found ".repeat(200)}`,
+});
+
+/** Checks that every call has its result right after it, and that no result is alone. */
+function checkPairs(messages) {
+  const open = new Set();
+  for (const { role, content } of messages) {
+    for (const part of Array.isArray(content) ? content : []) {
+      if (part.type === "tool-call") open.add(part.toolCallId);
+      if (part.type === "tool-result") assert.ok(role === "tool" && open.delete(part.toolCallId), `result ${part.toolCallId} is alone`);
+    }
+  }
+  assert.equal(open.size, 0, "a call lost its result");
+}
+
+test("each step of an agent fits, and no call loses its result", async () => {
+  const prompts = [];
+  const model = new MockLanguageModelV4({
+    doGenerate: async ({ prompt }) => {
+      prompts.push(prompt);
+      return prompts.length < 8 ? calls(`c${prompts.length}`, { query: `q${prompts.length}` }) : says("Done.");
+    },
+  });
+  const sizes = [];
+  const { text } = await generateText({
+    model, tools: { search: search() }, stopWhen: isStepCount(10),
+    messages: [{ role: "system", content: "Be brief." }, { role: "user", content: "Find everything." }].slice(1),
+    prepareStep: prepareStep({ maxTokens: 1500, onPlan: (plan) => sizes.push([plan.tokens, plan.budget]) }),
+  });
+  assert.equal(text, "Done.");
+  assert.equal(prompts.length, 8);
+  assert.ok(sizes.every(([tokens, budget]) => tokens <= budget && budget === 1500));
+  for (const prompt of prompts) checkPairs(prompt);
+  const last = prompts.at(-1);
+  assert.ok(last.length < 2 + 7 * 2, "nothing was left out");
+  assert.ok(last.some((message) => message.role === "user"), "the question is gone");
+  assert.ok(last.at(-1).content.some((part) => part.toolCallId === "c7"), "the running call is gone");
+});
+
+test("a model behind the middleware gets prompts that fit, with its tools counted", async () => {
+  const seen = [];
+  const model = wrapLanguageModel({
+    model: new MockLanguageModelV4({ doGenerate: async ({ prompt }) => (seen.push(prompt), says("Yes.")) }),
+    middleware: contextWindowMiddleware({ maxTokens: 400 }),
+  });
+  const messages = [];
+  for (let turn = 0; turn < 20; turn++) messages.push({ role: "user", content: `Question ${turn} ${"word ".repeat(20)}` }, { role: "assistant", content: "Answer." });
+  messages.push({ role: "user", content: "And now?" });
+  await generateText({ model, instructions: "Be brief.", messages, tools: { search: search() } });
+  const [prompt] = seen;
+  assert.equal(prompt[0].role, "system");
+  assert.deepEqual(prompt.at(-1).content[0].text, "And now?");
+  assert.ok(prompt.length < 20);
+  assert.equal(prompt[1].role, "user");
+});
+
+test("pruneMessages keeps what fits, by reference, where the original removes by kind", () => {
+  const messages = [
+    { role: "user", content: "Where is my parcel?" },
+    { role: "assistant", content: [{ type: "text", text: "I look." }, { type: "tool-call", toolCallId: "a", toolName: "track", input: { id: 1 } }] },
+    { role: "tool", content: [{ type: "tool-result", toolCallId: "a", toolName: "track", output: { type: "text", value: "on its way ".repeat(100) } }] },
+    { role: "assistant", content: "It is on its way." },
+    { role: "user", content: "And the other one?" },
+    { role: "assistant", content: [{ type: "tool-call", toolCallId: "b", toolName: "track", input: { id: 2 } }] },
+    { role: "tool", content: [{ type: "tool-result", toolCallId: "b", toolName: "track", output: { type: "json", value: { place: "here" } } }] },
+  ];
+  assert.deepEqual(pruneMessages({ messages, maxTokens: 10_000 }), messages);
+  const pruned = pruneMessages({ messages, maxTokens: 120 });
+  assert.ok(pruned.length < messages.length && pruned.every((message) => messages.includes(message)));
+  checkPairs(pruned);
+  assert.equal(pruned.at(-1), messages.at(-1));
+  // The original removes every call, also the running one.
+  assert.ok(!theirs({ messages, toolCalls: "all" }).includes(messages.at(-1)));
+});
+
+test("an overflow is thrown, warned of, or sent, and an unknown option is refused", (t) => {
+  const messages = [{ role: "system", content: "Be brief." }, { role: "user", content: "word ".repeat(500) }];
+  const warn = t.mock.method(console, "warn", () => {});
+  assert.deepEqual(pruneMessages({ messages, maxTokens: 100 }), [messages[0]]);
+  assert.equal(warn.mock.callCount(), 1);
+  assert.throws(() => pruneMessages({ messages, maxTokens: 100, onOverflow: "throw" }), BudgetError);
+  assert.deepEqual(pruneMessages({ messages, maxTokens: 100, onOverflow: "send" }), messages);
+  assert.throws(() => prepareStep({ maxTokenz: 5 }), InputError);
+  assert.throws(() => prepareStep({ maxTokens: -5 }), /1 or more/);
+});
+
+test("files, pictures and parts of providers pass", () => {
+  const messages = [
+    { role: "user", content: [{ type: "text", text: "See" }, { type: "file", mediaType: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }, { type: "image", image: new URL("https://example.com/a.png") }] },
+    { role: "assistant", content: [{ type: "reasoning", text: "Hm." }, { type: "tool-call", toolCallId: "s", toolName: "web", input: {}, providerExecuted: true }, { type: "text", text: "A dot." }] },
+    { role: "user", content: "Thanks" },
+  ];
+  assert.deepEqual(pruneMessages({ messages, maxTokens: 100_000 }), messages);
+});

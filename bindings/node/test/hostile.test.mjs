@@ -1,0 +1,98 @@
+// Hostile input through the interface: no trap, and no growth of memory.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ContextWindowError, Conversation, Manager } from "context-window";
+import { initSync } from "../dist/core.js";
+
+/** Returns the size of the module's memory, which never shrinks. */
+const bytes = () => initSync().memory.buffer.byteLength;
+
+/** Returns numbers from 0 to 1, the same ones for the same seed. */
+function numbers(seed) {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+const VALUES = [
+  null, true, -1, 0, 1e308, NaN, "", "x".repeat(3000), "\ud800", "\u0000", "</document>", [], {}, [[[]]], { type: "text" },
+  { type: "tool_use", id: 1, input: "x" }, "tool", "assistant", "m0", [{ type: "text", text: "\udfff" }], new Date(0), undefined,
+];
+
+/** Returns a copy of plain data in which some values are others. */
+function mutated(value, next, rate) {
+  if (next() < rate) return VALUES[Math.floor(next() * VALUES.length)];
+  if (Array.isArray(value)) return value.flatMap((one) => (next() < rate ? (next() < 0.5 ? [] : [one, one]) : [mutated(one, next, rate)]));
+  if (value !== null && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [next() < rate / 4 ? `${key}s` : key, mutated(one, next, rate)]));
+  }
+  return typeof value === "string" && next() < rate ? value.slice(0, Math.floor(next() * value.length)) + "\ud83d" : value;
+}
+
+const MESSAGES = [
+  { role: "system", content: "Be brief." },
+  { role: "user", content: [{ type: "text", text: "See this" }, { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] },
+  { role: "assistant", content: null, tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{\"x\": 1}" } }] },
+  { role: "tool", tool_call_id: "a", content: "found" },
+  { role: "assistant", content: "Done." },
+  { role: "user", content: "And now?" },
+];
+const REQUEST = {
+  rag: [{ id: "d", text: "Refunds take 5 days.", score: 0.5, source: "s", position: 2, variants: [{ name: "t", text: "Refunds" }], group: "g" }],
+  tools: [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } }],
+  limits: { prompt_budget: 300, max_completion: 20 }, focus: "refunds", state: { clock: "Tuesday" }, recall: true,
+};
+
+test("mutated conversations and requests are planned, or are errors with a kind", (t) => {
+  const count = process.env.FULL === "1" ? 100_000 : 4_000;
+  const manager = new Manager("gpt-4o", { tokenizer: "chars/4" });
+  let [planned, refused] = [0, 0];
+  let settled = 0;
+  const formats = ["openai", "anthropic", "gemini", "openai_responses"];
+  for (let at = 0; at < count; at++) {
+    const next = numbers(at * 7919 + 1);
+    const log = new Conversation();
+    let plan;
+    try {
+      log.push(mutated(MESSAGES, next, next() * 0.04), formats[at % 4 === 0 ? Math.floor(next() * 4) : 0]);
+      plan = manager.plan(log, mutated(REQUEST, next, next() * 0.02));
+      plan.json();
+      plan.body(formats[Math.floor(next() * 4)]);
+      const again = Conversation.fromJSON(JSON.stringify(log));
+      assert.equal(again.eventCount, log.eventCount);
+      again.free();
+      log.pushReply(plan, mutated({ role: "assistant", content: "So." }, next, 0.1));
+      planned++;
+    } catch (error) {
+      assert.ok(error instanceof ContextWindowError, `${at}: ${error.stack}`);
+      assert.ok(error.message.length > 0 && error.message.length < 4_000, error.message);
+      refused++;
+    } finally {
+      plan?.free();
+      log.free();
+    }
+    if (at === Math.floor(count / 4)) settled = bytes();
+  }
+  const grown = bytes() - settled;
+  assert.ok(planned > count / 10 && refused > count / 10, `${planned} planned, ${refused} refused`);
+  assert.ok(grown < 4 << 20, `${grown} bytes more`);
+  t.diagnostic(`${planned} planned, ${refused} refused, ${grown} bytes more in the last three quarters`);
+});
+
+test("memory is flat over many plans", (t) => {
+  const count = process.env.FULL === "1" ? 20_000 : 1_000;
+  const manager = new Manager("gpt-4o", { tokenizer: "chars/4" });
+  const log = new Conversation(Array.from({ length: 200 }, (_, at) => ({ role: at % 2 ? "assistant" : "user", content: `Text ${at} ${"word ".repeat(20)}` })));
+  log.push({ role: "user", content: "And now?" });
+  let settled = 0;
+  for (let at = 0; at < count; at++) {
+    const plan = manager.plan(log, { limits: { prompt_budget: 1000 + (at % 50) }, rag: [{ id: `d${at}`, text: `Document ${at}`, score: 1 }] });
+    assert.ok(plan.tokens > 0);
+    plan.free();
+    if (at === Math.floor(count / 2)) settled = bytes();
+  }
+  assert.ok(bytes() - settled < 4 << 20, `${bytes() - settled} bytes more`);
+  t.diagnostic(`${bytes() - settled} bytes more in the last half of ${count} plans`);
+});

@@ -1,0 +1,64 @@
+// The adapter for LangChain.js, with the packages themselves and their fake model.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AIMessage, HumanMessage, SystemMessage, ToolMessage, trimMessages as theirs } from "@langchain/core/messages";
+import { FakeListChatModel } from "@langchain/core/utils/testing";
+import { contextWindowMiddleware, trimMessages } from "context-window/langchain";
+import { InputError } from "context-window";
+
+const talk = () => [
+  new SystemMessage("Be brief."),
+  new HumanMessage("Where is my parcel?"),
+  new AIMessage({ content: "", tool_calls: [{ id: "a", name: "track", args: { id: 1 } }] }),
+  new ToolMessage({ tool_call_id: "a", content: "on its way ".repeat(100) }),
+  new AIMessage("It is on its way."),
+  new HumanMessage("And the other one?"),
+  new AIMessage({ content: "", tool_calls: [{ id: "b", name: "track", args: { id: 2 } }] }),
+  new ToolMessage({ tool_call_id: "b", content: "here" }),
+];
+
+test("trimMessages keeps the system message, the question and its running call", () => {
+  const messages = talk();
+  assert.deepEqual(trimMessages(messages, { maxTokens: 10_000 }), messages);
+  const trimmed = trimMessages(messages, { maxTokens: 120, tokenCounter: (text) => Math.ceil(text.length / 4) });
+  // Of the turn before, the question and the answer stay, and the long result leaves with its call.
+  assert.deepEqual(trimmed, [messages[0], messages[1], ...messages.slice(4)]);
+  assert.ok(trimmed.every((message) => messages.includes(message)));
+});
+
+test("as a runnable it stands before a model", async () => {
+  const chain = trimMessages({ maxTokens: 120 }).pipe(new FakeListChatModel({ responses: ["Here."] }));
+  assert.equal((await chain.invoke(talk())).content, "Here.");
+});
+
+test("no prompt loses a result or the question, where the original loses the question", async () => {
+  const counter = (messages) => messages.reduce((sum, message) => sum + Math.ceil(JSON.stringify(message.content).length / 4) + 4, 0);
+  const faults = { own: 0, original: 0 };
+  const check = (side, messages) => {
+    const open = messages.flatMap((message) => (message.tool_calls ?? []).map((call) => call.id)).sort();
+    const answered = messages.filter((message) => message.getType() === "tool").map((message) => message.tool_call_id).sort();
+    const asks = messages.some((message) => message.content === "And the other one?");
+    if (!asks || open.join() !== answered.join()) faults[side]++;
+  };
+  for (let budget = 20; budget < 500; budget += 7) {
+    check("own", trimMessages(talk(), { maxTokens: budget, onOverflow: "send" }));
+    check("original", await theirs(talk(), { maxTokens: budget, strategy: "last", tokenCounter: counter, includeSystem: true }));
+  }
+  assert.equal(faults.own, 0);
+  assert.ok(faults.original > 0, JSON.stringify(faults));
+});
+
+test("the middleware gives the model what fits", () => {
+  const middleware = contextWindowMiddleware({ maxTokens: 120 });
+  const messages = talk();
+  const seen = middleware.wrapModelCall({ messages, model: "x" }, (request) => request);
+  assert.deepEqual(seen.messages, [messages[0], messages[1], ...messages.slice(4)]);
+  assert.equal(seen.model, "x");
+});
+
+test("options without a meaning are refused", () => {
+  assert.throws(() => trimMessages(talk(), { maxTokens: 5, strategy: "first" }), InputError);
+  assert.throws(() => trimMessages(talk(), { maxTokens: 5, includeSystem: false }), InputError);
+  assert.throws(() => trimMessages(talk(), {}), /maxTokens/);
+  assert.throws(() => trimMessages(talk(), { maxTokens: 5, startOn: "human" }), /unknown key `startOn`/);
+});
