@@ -1,6 +1,7 @@
 //! Writes the vocabularies of the `OpenAI` encodings as tables that the program reads in place, without
-//! loading them, or with the features `compact` and `loadable` as the merges that it expands. The tokens come from the crate
-//! `tiktoken-rs`; `src/openai/vocabulary.rs` defines the tables, and `src/openai/table.rs` the merges.
+//! loading them, or with the features `compact` and `loadable` as the merges that it expands. The tokens come
+//! from the crate `tiktoken-rs`; `src/openai/vocabulary.rs` defines the tables, and `src/openai/table.rs` the
+//! merges.
 #![allow(clippy::disallowed_types, reason = "maps are looked up here, never walked")]
 
 fn main() {

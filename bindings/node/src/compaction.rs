@@ -1,8 +1,7 @@
 //! Requests for summaries.
 
 use crate::{
-    conversation::Plain,
-    json,
+    json::{self, Plain},
     wire::{body_json, messages_of, wire_format},
 };
 use context_window as core;

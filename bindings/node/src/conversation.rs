@@ -3,7 +3,7 @@
 use crate::{
     data::{Committed, ConversationJSON, OpenCall},
     error::{input, thrown},
-    json,
+    json::{self, Plain},
     plan::Plan,
     wire::{message, messages_json, messages_of, placed, rendered, wire_format},
 };
@@ -33,9 +33,6 @@ extern "C" {
     /// Tool calls without results.
     #[wasm_bindgen(typescript_type = "OpenCall[]")]
     pub type OpenCalls;
-    /// Plain data.
-    #[wasm_bindgen(typescript_type = "unknown")]
-    pub type Plain;
 }
 
 /// The version of the JSON of a conversation.

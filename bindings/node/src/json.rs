@@ -4,6 +4,13 @@ use crate::error::input;
 use serde::{Serialize, de::DeserializeOwned};
 use wasm_bindgen::prelude::*;
 
+#[wasm_bindgen]
+extern "C" {
+    /// Plain data.
+    #[wasm_bindgen(typescript_type = "unknown")]
+    pub type Plain;
+}
+
 /// Returns a value as JSON. `name` names it in errors.
 pub(crate) fn text(value: &JsValue, name: &str) -> Result<String, JsValue> {
     let written = js_sys::JSON::stringify(value).map_err(|error| {

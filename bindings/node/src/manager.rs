@@ -2,11 +2,11 @@
 
 use crate::{
     compaction::CompactionJob,
-    conversation::{Conversation, Messages, Plain},
+    conversation::{Conversation, Messages},
     counter,
     data::{ManagerOptions, RetrievalBudget},
     error::{input, thrown},
-    json,
+    json::{self, Plain},
     plan::Plan,
     request::{Asked, Request, tools},
     wire::{messages_json, placed, wire_format},

@@ -1,10 +1,9 @@
 //! A plan, with its request bodies, explanations and reports.
 
 use crate::{
-    conversation::Plain,
     data::{Change, Citation, Explanation, NativeCitation, PromptItem},
     error::{Fault, thrown},
-    json,
+    json::{self, Plain},
     request::Asked,
     wire::{body_json, message, messages_json, messages_of, wire_format},
 };

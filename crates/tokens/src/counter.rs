@@ -95,8 +95,8 @@ impl TokenCounter {
     ];
 
     /// Returns the counter with this name: `o200k_base`, `cl100k_base` (both with feature `openai`, or once
-    /// they are loaded), `chars/4`, `chars/3.5` or `bytes`. With feature `hf`, the name can also be the path of a
-    /// `tokenizer.json` or of its folder.
+    /// they are loaded), `chars/4`, `chars/3.5` or `bytes`. With feature `hf`, the name can also be the path
+    /// of a `tokenizer.json` or of its folder.
     ///
     /// # Errors
     ///

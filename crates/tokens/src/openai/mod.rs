@@ -1,5 +1,5 @@
-//! The `OpenAI` encodings, embedded or loaded. A text is split into pieces. A piece that is a token counts as one; any
-//! other piece is merged in linear time. The counts of recent short pieces are cached.
+//! The `OpenAI` encodings, embedded or loaded. A text is split into pieces. A piece that is a token counts as
+//! one; any other piece is merged in linear time. The counts of recent short pieces are cached.
 
 use super::bounds::Bounds;
 
