@@ -87,14 +87,15 @@ test("plans of real sessions are equal", (t) => {
   let [planned, nth] = [0, 0];
   for (const name of files) {
     const lines = gunzipSync(readFileSync(join(data, name))).toString("utf8").split("\n").filter(Boolean);
-    const take = Math.ceil(wanted / files.length);
-    for (let at = 0; at < take && at < lines.length; at++) {
+    // Some sets have few sessions, so the others give more.
+    const take = Math.ceil((wanted * 1.5) / files.length);
+    for (let at = 0; at < take && at < lines.length && planned < wanted; at++) {
       const text = lines[Math.floor((at * lines.length) / Math.min(take, lines.length))];
       const [model, budget] = [MODELS[nth % MODELS.length], [500, 2000, 8000, 128000][nth % 4]];
       nth++;
       planned += compare(`${name} ${at}`, text, { model, budget });
     }
   }
-  assert.ok(planned >= wanted * 0.9, `${planned} of ${wanted} plans`);
+  assert.equal(planned, wanted);
   t.diagnostic(`${planned} plans are equal`);
 });
