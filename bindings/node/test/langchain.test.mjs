@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AIMessage, HumanMessage, SystemMessage, ToolMessage, trimMessages as theirs } from "@langchain/core/messages";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
+import { createAgent, createMiddleware } from "langchain";
 import { contextWindowMiddleware, trimMessages } from "context-window/langchain";
 import { InputError } from "context-window";
 
@@ -61,4 +62,24 @@ test("options without a meaning are refused", () => {
   assert.throws(() => trimMessages(talk(), { maxTokens: 5, includeSystem: false }), InputError);
   assert.throws(() => trimMessages(talk(), {}), /maxTokens/);
   assert.throws(() => trimMessages(talk(), { maxTokens: 5, startOn: "human" }), /unknown key `startOn`/);
+});
+
+test("an agent keeps every message, and its model gets those that fit", async () => {
+  const seen = [];
+  // It stands behind the adapter, and sees the request that the model gets.
+  const spy = createMiddleware({ name: "spy", wrapModelCall: (request, handler) => (seen.push(request), handler(request)) });
+  const agent = createAgent({
+    model: new FakeListChatModel({ responses: ["Here."] }), tools: [], systemPrompt: "Be brief.",
+    middleware: [contextWindowMiddleware({ maxTokens: 200 }), spy],
+  });
+  const messages = [];
+  for (let turn = 0; turn < 20; turn++) messages.push(new HumanMessage(`Question ${turn} ${"word ".repeat(20)}`), new AIMessage("Answer."));
+  messages.push(new HumanMessage("And now?"));
+  const state = await agent.invoke({ messages });
+  assert.equal(state.messages.length, messages.length + 1);
+  assert.equal(seen.length, 1);
+  const [{ messages: sent }] = seen;
+  assert.ok(sent.length > 1 && sent.length < 15, `${sent.length} messages`);
+  assert.equal(sent[0].getType(), "human");
+  assert.equal(sent.at(-1).content, "And now?");
 });
