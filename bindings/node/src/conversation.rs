@@ -95,7 +95,7 @@ impl Conversation {
         let form = self::wire_format(wire_format.as_deref())?;
         let reply = match reply.as_string() {
             Some(text) => Message::assistant(text),
-            None => message(&messages_json(&reply)?, form)?,
+            None => message(&messages_json(&reply)?, form, "reply")?,
         };
         // Only the assistant answers a prompt, so any other role is a mistake of the caller.
         if reply.role() != core::Role::Assistant {
@@ -308,16 +308,5 @@ fn ttl(turns: Option<u32>) -> Ttl {
 
 /// Reads the report of a provider: its whole response, or its usage alone.
 fn report(response: &JsValue) -> Result<ReplyReport, JsValue> {
-    let mut read: serde_json::Value = json::read(response, "response")?;
-    // These keys identify a whole response of any provider; a usage alone has none of them.
-    let is_answer = ["usage", "usageMetadata", "stop_reason", "choices", "candidates"]
-        .iter()
-        .any(|key| read.get(*key).is_some());
-    if !is_answer {
-        if core::Usage::from_json(&read).is_none() {
-            return Err(input("response: expected a provider's answer with its usage, or the usage alone"));
-        }
-        read = serde_json::json!({ "usage": read });
-    }
-    Ok(ReplyReport::from_json(&read))
+    context_window_bindings::read_report(json::read(response, "response")?).map_err(input)
 }

@@ -1,6 +1,6 @@
 //! Token counters: encodings that are loaded, estimates, and functions of the application.
 
-use crate::error::thrown;
+use crate::{error::thrown, json};
 use context_window::TokenCounter;
 use send_wrapper::SendWrapper;
 use std::fmt;
@@ -26,11 +26,10 @@ pub(crate) fn of_function(function: js_sys::Function) -> TokenCounter {
         let counted = function
             .call1(&JsValue::NULL, &JsValue::from_str(text))
             .map_err(|error| CounterError(format!("it threw {}", described(&error))))?;
-        let whole = counted.as_f64().filter(|tokens| *tokens >= 0.0 && tokens.fract() == 0.0);
-        let refused = || CounterError(format!("expected a number of tokens, found {}", described(&counted)));
-        // Larger numbers are refused by the counter itself.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
-        whole.map(|tokens| tokens as u64).ok_or_else(refused)
+        let tokens = counted.as_f64().and_then(json::whole);
+        tokens.ok_or_else(|| {
+            CounterError(format!("expected a number of tokens, found {}", described(&counted)))
+        })
     })
 }
 

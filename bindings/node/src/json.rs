@@ -42,6 +42,13 @@ pub(crate) fn parse(json: &str) -> Result<JsValue, JsValue> {
     js_sys::JSON::parse(json)
 }
 
+/// Returns a number of JavaScript as a whole number. Returns `None` if it is negative or has a fraction.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "both are checked")]
+pub(crate) fn whole(number: f64) -> Option<u64> {
+    // The fraction of infinity is NaN, so infinity has no whole number either.
+    (number >= 0.0 && number.fract() == 0.0).then_some(number as u64)
+}
+
 /// Returns the type of a value for an error.
 pub(crate) fn kind(value: &JsValue) -> String {
     if value.is_null() { "null".into() } else { value.js_typeof().as_string().unwrap_or_default() }

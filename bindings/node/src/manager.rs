@@ -116,14 +116,13 @@ impl Manager {
         let file = SessionFile::new(name, text.into_bytes()).map_err(thrown)?;
         let session = file.session(id.as_deref()).map_err(thrown)?;
         let manager = self.for_body(session.wire_format).map_err(thrown)?;
-        let (mut asked, log) = Asked::of_session(session);
-        let budget = prompt_budget.filter(|tokens| *tokens >= 0.0 && tokens.fract() == 0.0);
-        if budget.is_none() && prompt_budget.is_some() {
-            return Err(input("promptBudget: expected a number of tokens, 0 or more"));
+        let mut asked = Asked::from_session(&session);
+        if let Some(budget) = prompt_budget {
+            let tokens = json::whole(budget);
+            let fault = || input("promptBudget: expected a number of tokens, 0 or more");
+            asked.kept.limits.prompt_budget = Some(tokens.ok_or_else(fault)?);
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
-        asked.limit_to(budget.map(|tokens| tokens as u64));
-        let log = Rc::new(RefCell::new(log));
+        let log = Rc::new(RefCell::new(session.log));
         Plan::planned(&manager, &log, asked, false, ContextWindowManager::build_plan)
     }
 
@@ -240,7 +239,7 @@ impl Manager {
     ) -> Result<Option<Plain>, JsValue> {
         let asked = asked(request.as_ref())?;
         let mut log = conversation.shared().borrow_mut();
-        let record = self.inner.0.compactor().compact_if_due(&mut log, asked.tools(), asked.limits());
+        let record = self.inner.0.compactor().compact_if_due(&mut log, &asked.kept.tools, asked.kept.limits);
         let record = record.map_err(thrown)?;
         record.map(|record| Ok(json::value(&record)?.unchecked_into())).transpose()
     }

@@ -76,13 +76,7 @@ impl Plan {
         let read = log.borrow();
         asked.find_recalled(&read);
         let inner = plan(&manager.0, &asked.request(&read)).map_err(thrown)?;
-        if smaller {
-            asked.set_budget(inner.prompt_budget);
-        }
-        // The anchor is kept, because the log drops it when another prompt is sent. Explanations need it.
-        if asked.previous.is_none() {
-            asked.previous = read.anchor().cloned();
-        }
+        asked.kept.remember(&read, smaller.then_some(inner.prompt_budget));
         let entries = read.event_count();
         Ok(Self { inner, manager: Rc::clone(manager), log: Rc::clone(log), entries, asked })
     }
@@ -247,7 +241,7 @@ impl Plan {
         &self,
         #[wasm_bindgen(unchecked_param_type = "WireMessage")] reply: JsValue,
     ) -> Result<NativeCitations, JsValue> {
-        let reply = message(&messages_json(&reply)?, WireFormat::Anthropic)?;
+        let reply = message(&messages_json(&reply)?, WireFormat::Anthropic, "reply")?;
         let found = self.inner.citations().check_native(&reply).into_iter().map(NativeCitation::try_from);
         let found = found.collect::<Result<Vec<_>, _>>()?;
         Ok(json::value(&found)?.unchecked_into())

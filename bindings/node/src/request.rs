@@ -5,14 +5,11 @@ use crate::{
     error::{input, thrown},
     json,
 };
-use context_window::{
-    Conversation, PlanRequest, RequestLimits, RetrievedItems, Tool,
-    plan::{Anchor, RemoteContext},
-};
+use context_window::{Conversation, PlanRequest, Tool};
+use context_window_bindings::KeptRequest;
 use context_window_formats::Session;
 use context_window_recall::Recall;
 use serde_json::{Map, Value};
-use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -31,15 +28,9 @@ const BESIDE: [&str; 4] = ["account", "end_user", "excluded_messages", "recall"]
 /// A request that is kept, so that a plan can answer questions later.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    tools: Rc<[Tool]>,
-    documents: RetrievedItems,
-    focus: Option<String>,
-    state: Vec<(String, String)>,
-    limits: RequestLimits,
-    remote: Vec<RemoteContext>,
-    structured_output: bool,
-    pub(crate) previous: Option<Anchor>,
-    beside: Beside,
+    pub(crate) kept: KeptRequest,
+    /// True if the earlier messages that the question needs are added.
+    recalls: bool,
 }
 
 impl Asked {
@@ -68,93 +59,40 @@ impl Asked {
         session.insert("messages".into(), serde_json::json!([{"role": "user", "content": "."}]));
         let session =
             Session::from_json(&Value::Object(session).to_string()).map_err(|error| placed(&error))?;
-        let beside = serde_json::from_value(Value::Object(beside));
-        let beside = beside.map_err(|error| input(format!("request: {error}")))?;
-        Ok(Self { beside, ..Self::of_session(session).0 })
+        let Beside { account, end_user, excluded_messages, recall } =
+            serde_json::from_value(Value::Object(beside))
+                .map_err(|error| input(format!("request: {error}")))?;
+        let kept =
+            KeptRequest { account, end_user, excluded_messages, ..KeptRequest::from_session(&session) };
+        Ok(Self { kept, recalls: recall })
     }
 
-    /// Returns the request of a session, and its conversation.
-    pub(crate) fn of_session(session: Session) -> (Self, Conversation) {
-        let asked = Self {
-            tools: session.tools.into(),
-            documents: session.rag,
-            focus: session.focus,
-            state: session.state.into_iter().map(|(id, text)| (id.to_string(), text)).collect(),
-            limits: session.limits,
-            remote: session.remote,
-            structured_output: session.structured_output,
-            previous: session.previous,
-            beside: Beside::default(),
-        };
-        (asked, session.log)
+    /// Copies the request of a session.
+    pub(crate) fn from_session(session: &Session) -> Self {
+        Self { kept: KeptRequest::from_session(session), recalls: false }
     }
 
     /// Builds the request for a conversation.
     pub(crate) fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
-        self.completed(PlanRequest::new(log))
+        self.with_recall(self.kept.request(log))
     }
 
-    /// Builds a request for figures about a conversation. Without limits, tools and focus hint, it uses those
-    /// of the last prompt.
+    /// Builds a request for figures about a conversation.
     pub(crate) fn measured<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
-        // Any of the three makes it a request of its own.
-        let is_alone = self.tools.is_empty() && self.limits == RequestLimits::new() && self.focus.is_none();
-        self.completed(if is_alone { PlanRequest::like_last(log) } else { PlanRequest::new(log) })
+        self.with_recall(self.kept.measured(log))
     }
 
-    fn completed<'a>(&'a self, request: PlanRequest<'a>) -> PlanRequest<'a> {
-        let mut request =
-            request.with_tools(&self.tools).with_retrieved(self.documents.clone()).with_limits(self.limits);
-        request = request.with_remote_context(self.remote.iter().cloned());
-        if let Some(focus) = &self.focus {
-            request = request.with_focus(focus);
-        }
-        for (id, text) in &self.state {
-            request = request.with_state(id.as_str(), text);
-        }
-        if self.structured_output {
-            request = request.with_structured_output();
-        }
-        if let Some(anchor) = &self.previous {
-            request = request.with_previous(anchor.clone());
-        }
-        if let Some(account) = &self.beside.account {
-            request = request.with_account(account);
-        }
-        if let Some(end_user) = &self.beside.end_user {
-            request = request.with_end_user(end_user);
-        }
-        if self.beside.excluded_messages {
-            request = request.with_excluded_messages();
-        }
-        if self.beside.recall { Recall::new().for_request(request) } else { request }
+    fn with_recall<'a>(&self, request: PlanRequest<'a>) -> PlanRequest<'a> {
+        if self.recalls { Recall::new().for_request(request) } else { request }
     }
 
     /// Adds the recalled messages to the documents. Later questions about a plan then are about the same
     /// ones.
     pub(crate) fn find_recalled(&mut self, log: &Conversation) {
-        if std::mem::take(&mut self.beside.recall) {
-            let request = PlanRequest::new(log).with_retrieved(std::mem::take(&mut self.documents));
-            self.documents = Recall::new().for_request(request).rag;
+        if std::mem::take(&mut self.recalls) {
+            let request = PlanRequest::new(log).with_retrieved(std::mem::take(&mut self.kept.documents));
+            self.kept.documents = Recall::new().for_request(request).rag;
         }
-    }
-
-    /// Sets another prompt budget in tokens.
-    pub(crate) fn set_budget(&mut self, tokens: u64) {
-        self.limits.prompt_budget = Some(tokens);
-    }
-
-    /// Sets limits that the request lacks.
-    pub(crate) fn limit_to(&mut self, budget: Option<u64>) {
-        self.limits.prompt_budget = budget.or(self.limits.prompt_budget);
-    }
-
-    pub(crate) fn tools(&self) -> &[Tool] {
-        &self.tools
-    }
-
-    pub(crate) fn limits(&self) -> RequestLimits {
-        self.limits
     }
 }
 

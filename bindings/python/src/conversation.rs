@@ -6,7 +6,7 @@ use crate::{
     log::{self, Conversation, SharedLog},
     number::Number,
     plan::Plan,
-    wire::{message, messages_json, messages_of, placed, rendered, texts, wire_format as form},
+    wire::{messages_json, messages_of, placed, read_message, rendered, texts, wire_format as form},
     work::{LONG, Stop, interruptible},
 };
 use context_window as core;
@@ -156,7 +156,7 @@ impl Conversation {
             Message::assistant(text)
         } else {
             let json = reply_json(reply)?;
-            py.detach(|| message(&json, form)).map_err(|detail| input(format!("reply: {detail}")))?
+            py.detach(|| read_message(&json, form)).map_err(|detail| input(format!("reply: {detail}")))?
         };
         // Only the assistant answers a prompt, so any other role is a mistake of the caller.
         if reply.role() != core::Role::Assistant {
@@ -428,17 +428,7 @@ fn of_events(events: &[String], stop: &Stop) -> PyResult<core::Conversation> {
 /// Parses the report of a provider: its whole response, or its usage alone.
 fn report(response: &Bound<'_, PyAny>) -> PyResult<ReplyReport> {
     let read = json::dumps(response, "response")?;
-    let mut read: serde_json::Value =
+    let read: serde_json::Value =
         serde_json::from_str(&read).map_err(|error| input(format!("response: {error}")))?;
-    // These keys identify a whole response of any provider; a usage alone has none of them.
-    let is_answer = ["usage", "usageMetadata", "stop_reason", "choices", "candidates"]
-        .iter()
-        .any(|key| read.get(*key).is_some());
-    if !is_answer {
-        if core::Usage::from_json(&read).is_none() {
-            return Err(input("response: expected a provider's answer with its usage, or the usage alone"));
-        }
-        read = serde_json::json!({ "usage": read });
-    }
-    Ok(ReplyReport::from_json(&read))
+    context_window_bindings::read_report(read).map_err(input)
 }

@@ -1,7 +1,8 @@
 //! Errors of the crates as Python exceptions: one class per kind, with the original text.
 
 use context_window as core;
-use context_window_recall as recall;
+pub(crate) use context_window_bindings::Fault;
+use context_window_bindings::FaultKind;
 use context_window_store as store;
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
 
@@ -17,6 +18,9 @@ create_exception!(
     ContextWindowError,
     "A compaction failed; nothing was archived."
 );
+// Raised only by an application's own summarizer. The module defines the classes for it.
+create_exception!(context_window, CancelledError, CompactionError, "The caller cancelled a compaction.");
+create_exception!(context_window, SummariserError, CompactionError, "The model failed to return a summary.");
 
 /// Defines an exception class for each error kind, and a function that adds all classes to the module.
 macro_rules! kinds {
@@ -27,11 +31,13 @@ macro_rules! kinds {
             let py = module.py();
             module.add("ContextWindowError", py.get_type::<ContextWindowError>())?;
             module.add("CompactionError", py.get_type::<CompactionError>())?;
+            module.add("CancelledError", py.get_type::<CancelledError>())?;
+            module.add("SummariserError", py.get_type::<SummariserError>())?;
             $(module.add(stringify!($name), py.get_type::<$name>())?;)*
             Ok(())
         }
 
-        fn exception(kind: Kind, text: String) -> PyErr {
+        fn exception(kind: FaultKind, text: String) -> PyErr {
             $(if kind == $kind.into() {
                 return PyErr::new::<$name, _>(text);
             })*
@@ -52,111 +58,21 @@ kinds! {
     NotSmallerError(CompactionError) = core::ErrorKind::NotSmaller, "The context would not be smaller with this summary.";
     NothingToCompactError(CompactionError) = core::ErrorKind::NothingToCompact, "There are no messages to archive.";
     BusyError(CompactionError) = core::ErrorKind::Busy, "A reply is being received, or the log is being played back.";
-    CancelledError(CompactionError) = Kind::Cancelled, "The caller cancelled a compaction.";
-    SummariserError(CompactionError) = Kind::Summariser, "The model failed to return a summary.";
     JournalError(ContextWindowError) = store::ErrorKind::Journal, "A log on disk cannot be read or written.";
     StoreError(ContextWindowError) = store::ErrorKind::Store, "A store of sessions cannot be opened, read or written.";
     ConflictError(ContextWindowError) = store::ErrorKind::Conflict,
         "Another writer appended to the session, or deleted it: `session`, `expected` and `found` revision. Nothing was written.";
-    RecallError(ContextWindowError) = Kind::Recall, "The index file of a recall cannot be read or written.";
+    RecallError(ContextWindowError) = FaultKind::Recall, "The index file of a recall cannot be read or written.";
     NotLoadedError(ContextWindowError) = core::ErrorKind::NotLoaded, "The text of an archived message is not loaded from its store.";
-}
-
-/// The kind of an error of any of the crates.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Core(core::ErrorKind),
-    Store(store::ErrorKind),
-    Recall,
-    /// Raised only by an application's own summarizer. The module defines the class for it.
-    Cancelled,
-    Summariser,
-}
-
-impl From<core::ErrorKind> for Kind {
-    fn from(kind: core::ErrorKind) -> Self {
-        Self::Core(kind)
-    }
-}
-
-impl From<store::ErrorKind> for Kind {
-    fn from(kind: store::ErrorKind) -> Self {
-        match kind {
-            // Store and core share these kinds, so that one `except` clause catches both.
-            store::ErrorKind::NotFound => Self::Core(core::ErrorKind::NotFound),
-            store::ErrorKind::NotLoaded => Self::Core(core::ErrorKind::NotLoaded),
-            store::ErrorKind::Input => Self::Core(core::ErrorKind::Input),
-            kind => Self::Store(kind),
-        }
-    }
-}
-
-/// An error of any of the crates.
-pub(crate) enum Fault {
-    Core(core::Error),
-    Store(store::Error),
-    Formats(context_window_formats::Error),
-    Page(context_window_report::Error),
-    Recall(recall::Error),
-}
-
-impl From<core::Error> for Fault {
-    fn from(error: core::Error) -> Self {
-        Self::Core(error)
-    }
-}
-
-impl From<core::tokens::Error> for Fault {
-    fn from(error: core::tokens::Error) -> Self {
-        Self::Core(error.into())
-    }
-}
-
-impl From<store::Error> for Fault {
-    fn from(error: store::Error) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<context_window_formats::Error> for Fault {
-    fn from(error: context_window_formats::Error) -> Self {
-        Self::Formats(error)
-    }
-}
-
-impl From<context_window_report::Error> for Fault {
-    fn from(error: context_window_report::Error) -> Self {
-        Self::Page(error)
-    }
-}
-
-impl From<recall::Error> for Fault {
-    fn from(error: recall::Error) -> Self {
-        Self::Recall(error)
-    }
 }
 
 /// Converts an error to the exception to raise.
 pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
-    match error.into() {
-        Fault::Core(error) => exception(error.kind().into(), error.to_string()),
-        // A store passes on errors of the core; these keep their own class.
-        Fault::Store(error) => match error.core() {
-            Some(core) => exception(core.kind().into(), error.to_string()),
-            None => store_exception(&error),
-        },
-        Fault::Formats(error) => {
-            let kind = match error.core() {
-                Some(core) => core.kind().into(),
-                None if error.kind() == context_window_formats::ErrorKind::Log => {
-                    store::ErrorKind::Journal.into()
-                }
-                None => core::ErrorKind::Input.into(),
-            };
-            exception(kind, error.to_string())
-        }
-        Fault::Recall(error) => exception(Kind::Recall, error.to_string()),
-        Fault::Page(error) => exception(core::ErrorKind::Template.into(), error.to_string()),
+    let fault = error.into();
+    let exception = exception(fault.kind(), fault.to_string());
+    match &fault {
+        Fault::Store(error) => with_conflict(exception, error),
+        _ => exception,
     }
 }
 
@@ -166,9 +82,8 @@ pub(crate) fn raised_at(place: &str, error: &context_window_eval::Error) -> PyEr
     exception(kind.into(), format!("{place}: {error}"))
 }
 
-/// Builds the exception for a log or store. A conflict has the session and both revisions as attributes.
-fn store_exception(error: &store::Error) -> PyErr {
-    let exception = exception(error.kind().into(), error.to_string());
+/// Adds the session and both revisions of a conflict to its exception.
+fn with_conflict(exception: PyErr, error: &store::Error) -> PyErr {
     let Some(conflict) = error.conflict() else { return exception };
     // Attributes can only be set with the interpreter attached.
     let set = Python::attach(|py| {

@@ -281,7 +281,7 @@ impl Manager {
         // One write lock for the check and the compaction, so that no other thread can change the log in
         // between.
         let record = change_copy(py, conversation.shared(), move |log| {
-            planner.core().compactor().compact_if_due(log, asked.tools(), asked.limits())
+            planner.core().compactor().compact_if_due(log, &asked.kept.tools, asked.kept.limits)
         })?;
         record.map(|record| json::python(py, &record)).transpose()
     }

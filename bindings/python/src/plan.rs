@@ -11,7 +11,7 @@ use crate::{
     number::Number,
     planner::{MadeOf, Planner},
     request::{Asked, Beside},
-    wire::{body_json, message, messages_json, messages_of, wire_format},
+    wire::{body_json, messages_json, messages_of, read_message, wire_format},
     work::{LONG, interruptible},
 };
 use context_window as core;
@@ -109,13 +109,7 @@ impl Plan {
             // The lock is held for reading, so the log cannot change between the plan and the count of its
             // entries.
             let plan = plan(planner.core(), &asked.request(log))?;
-            if smaller {
-                asked.set_budget(plan.prompt_budget);
-            }
-            // The anchor is kept, because the log drops it when another prompt is sent. Explanations need it.
-            if asked.previous.is_none() {
-                asked.previous = log.anchor().cloned();
-            }
+            asked.kept.remember(log, smaller.then_some(plan.prompt_budget));
             let entries = log.event_count();
             Ok::<_, core::Error>(MadePlan { inner: plan, planner, log: shared, entries, asked })
         };
@@ -299,7 +293,7 @@ impl Plan {
         reply: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let json = messages_json(reply)?;
-        let reply = message(&json, core::WireFormat::Anthropic)
+        let reply = read_message(&json, core::WireFormat::Anthropic)
             .map_err(|detail| input(format!("reply: {detail}")))?;
         let row = |one: core::analysis::NativeCitation| {
             let row = PyDict::new(py);

@@ -7,10 +7,8 @@ use crate::{
     log::SharedLog,
     recall::RequestRecall,
 };
-use context_window::{
-    Conversation, PlanRequest, RequestLimits, RetrievedItems, Tool,
-    plan::{Anchor, RemoteContext},
-};
+use context_window::{Conversation, PlanRequest, RequestLimits, Tool};
+use context_window_bindings::KeptRequest;
 use context_window_formats::Session;
 use pyo3::{
     exceptions::PyTypeError,
@@ -22,16 +20,7 @@ use std::sync::Arc;
 /// The owned keyword arguments of a request, so that a plan can answer questions later.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
-    tools: Arc<[Tool]>,
-    documents: RetrievedItems,
-    focus: Option<String>,
-    state: Vec<(String, String)>,
-    limits: RequestLimits,
-    remote: Vec<RemoteContext>,
-    pub(crate) previous: Option<Anchor>,
-    account: Option<String>,
-    end_user: Option<String>,
-    excluded_messages: bool,
+    pub(crate) kept: KeptRequest,
     recall: Option<RequestRecall>,
 }
 
@@ -40,12 +29,13 @@ pub(crate) type Beside = (Option<String>, Option<String>, bool);
 
 /// The names of the keyword arguments.
 const NAMES: &str = "documents, tools, focus, state, prompt_budget, model_context_len, max_completion_tokens, \
-    max_input, safety_buffer, unknown_limit, previous, account, end_user, excluded_messages, recall";
+    max_input, safety_buffer, unknown_limit, previous, account, end_user, structured_output, \
+    excluded_messages, recall";
 
 impl Asked {
     /// Parses the keyword arguments of a request about `log`. Raises a `TypeError` for an unknown name.
     pub(crate) fn from_arguments(arguments: Option<&Bound<'_, PyDict>>, log: &SharedLog) -> PyResult<Self> {
-        let mut asked = Self::default();
+        let (mut kept, mut found) = (KeptRequest::default(), None);
         let mut limits = RequestLimits::new();
         for (name, value) in arguments.into_iter().flat_map(PyDictMethods::iter) {
             // None counts as absent, so that callers can pass optional values through.
@@ -60,9 +50,9 @@ impl Asked {
             };
             let text = || argument::string(&value, &name);
             match name.as_str() {
-                "documents" => asked.documents = document::items(&value)?,
-                "tools" => asked.tools = tools(&value)?,
-                "focus" => asked.focus = Some(text()?),
+                "documents" => kept.documents = document::items(&value)?,
+                "tools" => kept.tools = tools(&value)?,
+                "focus" => kept.focus = Some(text()?),
                 "state" => {
                     let state = value
                         .cast::<PyDict>()
@@ -74,7 +64,7 @@ impl Asked {
                         };
                         Ok((id, text))
                     });
-                    asked.state = pairs.collect::<PyResult<_>>()?;
+                    kept.state = pairs.collect::<PyResult<_>>()?;
                 }
                 "prompt_budget" => limits.prompt_budget = Some(tokens()?),
                 "model_context_len" => limits = limits.with_model_context_len(tokens()?),
@@ -85,14 +75,15 @@ impl Asked {
                 "previous" => {
                     let anchor: String = value.extract()?;
                     let read = serde_json::from_str(&anchor);
-                    asked.previous = Some(
+                    kept.previous = Some(
                         read.map_err(|error| input(format!("previous: {error}; expected Plan.anchor()")))?,
                     );
                 }
-                "account" => asked.account = Some(text()?),
-                "end_user" => asked.end_user = Some(text()?),
-                "excluded_messages" => asked.excluded_messages = value.extract()?,
-                "recall" => asked.recall = RequestRecall::from_argument(&value, log)?,
+                "account" => kept.account = Some(text()?),
+                "end_user" => kept.end_user = Some(text()?),
+                "structured_output" => kept.structured_output = value.extract()?,
+                "excluded_messages" => kept.excluded_messages = value.extract()?,
+                "recall" => found = RequestRecall::from_argument(&value, log)?,
                 other => {
                     let detail =
                         format!("`{other}` is not an argument of a request; expected one of {NAMES}");
@@ -100,68 +91,33 @@ impl Asked {
                 }
             }
         }
-        asked.limits = limits;
-        Ok(asked)
+        kept.limits = limits;
+        Ok(Self { kept, recall: found })
     }
 
-    /// Creates the arguments from a session file, except for its conversation.
+    /// Creates the arguments from a session file, except for its conversation. The documents of the session
+    /// have the recalled messages.
     pub(crate) fn of_session(session: &Session, (account, end_user, excluded_messages): Beside) -> Self {
-        Self {
-            tools: session.tools.clone().into(),
-            documents: session.rag.clone(),
-            focus: session.focus.clone(),
-            state: session.state.iter().map(|(id, text)| (id.to_string(), text.clone())).collect(),
-            limits: session.limits,
-            remote: session.remote.clone(),
-            previous: session.previous.clone(),
-            account,
-            end_user,
-            excluded_messages,
-            // The documents of the session have the recalled messages.
-            recall: None,
-        }
+        let kept = KeptRequest::from_session(session);
+        Self { kept: KeptRequest { account, end_user, excluded_messages, ..kept }, recall: None }
     }
 
     /// Returns the arguments that a session file does not contain.
     pub(crate) fn beside_a_session(&self) -> Beside {
-        (self.account.clone(), self.end_user.clone(), self.excluded_messages)
+        (self.kept.account.clone(), self.kept.end_user.clone(), self.kept.excluded_messages)
     }
 
     /// Builds the request for a conversation.
     pub(crate) fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
-        self.completed(PlanRequest::new(log))
+        self.with_recall(self.kept.request(log))
     }
 
-    /// Builds a request for figures about a conversation. Without limits, tools and focus hint, it uses those
-    /// of the last prompt.
+    /// Builds a request for figures about a conversation.
     pub(crate) fn measured<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
-        // Any of the three makes it a request of its own.
-        let is_alone = self.tools.is_empty() && self.limits == RequestLimits::new() && self.focus.is_none();
-        self.completed(if is_alone { PlanRequest::like_last(log) } else { PlanRequest::new(log) })
+        self.with_recall(self.kept.measured(log))
     }
 
-    fn completed<'a>(&'a self, request: PlanRequest<'a>) -> PlanRequest<'a> {
-        let mut request =
-            request.with_tools(&self.tools).with_retrieved(self.documents.clone()).with_limits(self.limits);
-        request = request.with_remote_context(self.remote.iter().cloned());
-        if let Some(focus) = &self.focus {
-            request = request.with_focus(focus);
-        }
-        for (id, text) in &self.state {
-            request = request.with_state(id.as_str(), text);
-        }
-        if let Some(anchor) = &self.previous {
-            request = request.with_previous(anchor.clone());
-        }
-        if let Some(account) = &self.account {
-            request = request.with_account(account);
-        }
-        if let Some(end_user) = &self.end_user {
-            request = request.with_end_user(end_user);
-        }
-        if self.excluded_messages {
-            request = request.with_excluded_messages();
-        }
+    fn with_recall<'a>(&self, request: PlanRequest<'a>) -> PlanRequest<'a> {
         match &self.recall {
             Some(recall) => recall.for_request(request),
             None => request,
@@ -172,28 +128,15 @@ impl Asked {
     /// ones, although the index has more messages by then, and the plan does not keep the index.
     pub(crate) fn find_recalled(&mut self, log: &Conversation) {
         if let Some(recall) = self.recall.take() {
-            let request = PlanRequest::new(log).with_retrieved(std::mem::take(&mut self.documents));
-            self.documents = recall.for_request(request).rag;
+            let request = PlanRequest::new(log).with_retrieved(std::mem::take(&mut self.kept.documents));
+            self.kept.documents = recall.for_request(request).rag;
         }
-    }
-
-    /// Sets another prompt budget in tokens.
-    pub(crate) fn set_budget(&mut self, tokens: u64) {
-        self.limits.prompt_budget = Some(tokens);
     }
 
     /// Returns the size of the documents and state entries in bytes.
     pub(crate) fn document_bytes(&self) -> usize {
-        let state = self.state.iter().map(|(_, text)| text.len());
-        self.documents.iter().map(|document| document.text.len()).chain(state).sum()
-    }
-
-    pub(crate) fn tools(&self) -> &[Tool] {
-        &self.tools
-    }
-
-    pub(crate) fn limits(&self) -> RequestLimits {
-        self.limits
+        let state = self.kept.state.iter().map(|(_, text)| text.len());
+        self.kept.documents.iter().map(|document| document.text.len()).chain(state).sum()
     }
 }
 
