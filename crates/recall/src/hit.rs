@@ -58,13 +58,14 @@ impl Hit {
         log: &Conversation,
         options: &RecallOptions,
         found: Found,
-        mut score: impl FnMut(&str) -> u64,
+        mut score: impl FnMut(&str, &Range<usize>) -> u64,
     ) -> Option<Self> {
         let passage = &index.passages[found.passage];
         let (mut text, mut offset, mut ids, mut parts) =
             (String::new(), passage.offset, Vec::new(), Vec::new());
         let is_loaded = each_text(index, log, passage, found.end, |position, whole, range| {
-            let (begins, ends, part) = (range.start == 0, range.end == whole.len(), &whole[range]);
+            let (begins, ends) = (range.start == 0, range.end == whole.len());
+            let (score, part) = (score(whole, &range), &whole[range]);
             let message = &log.messages()[position];
             let id = log.message_id(position as u32);
             let date = options.dates.get(&id).copied();
@@ -80,7 +81,6 @@ impl Hit {
                 text.push('\n');
             }
             offset += part.len() as u64 + u64::from(ends);
-            let score = score(part);
             parts.push(Part { position, text: from..text.len(), span: start..offset, date, score });
             ids.push(id);
         });

@@ -16,7 +16,7 @@ use crate::{
     search::{Cuts, Found, search, statistics, text_score},
 };
 use context_window::{Conversation, ItemId, PlanRequest, RagItem, fused_value};
-use std::{cmp::Reverse, collections::BTreeMap, path::Path};
+use std::{cmp::Reverse, collections::BTreeMap, ops::Range, path::Path};
 
 /// The earlier messages of a conversation, found again for its questions.
 ///
@@ -139,7 +139,7 @@ impl Recall {
         if !rankings.is_empty() {
             found = self.fuse(log, &found, rankings, &cuts);
         }
-        let hits = self.hits(log, &found, |text| text_score(&query, &mut bm25, text));
+        let hits = self.hits(log, &found, |text, part| text_score(&query, &mut bm25, text, part));
         let mut documents: Vec<RagItem> = hits.into_iter().flat_map(Hit::into_documents).collect();
         // Their scores are their ranks from the end, so that the messages of one hit stay together.
         for (score, document) in (1u32..).zip(documents.iter_mut().rev()) {
@@ -159,11 +159,16 @@ impl Recall {
         let query = Query::new(&self.index, &bm25, query);
         let cuts = Cuts::new(&self.index, unanswered_question(log));
         let found = search(&self.index, log, &query, &cuts, &mut bm25, 1);
-        self.hits(log, &found, |text| text_score(&query, &mut bm25, text))
+        self.hits(log, &found, |text, part| text_score(&query, &mut bm25, text, part))
     }
 
-    /// Returns the first hits that are loaded. `score` scores the text of a message.
-    fn hits(&self, log: &Conversation, found: &[Found], mut score: impl FnMut(&str) -> u64) -> Vec<Hit> {
+    /// Returns the first hits that are loaded. `score` scores a part of a message's text.
+    fn hits(
+        &self,
+        log: &Conversation,
+        found: &[Found],
+        mut score: impl FnMut(&str, &Range<usize>) -> u64,
+    ) -> Vec<Hit> {
         let hit = |found: &Found| Hit::new(&self.index, log, &self.options, *found, &mut score);
         found.iter().filter_map(hit).take(self.options.max_hits).collect()
     }

@@ -208,10 +208,10 @@ fn partial_score(
     counts.score(query, bm25) as u32
 }
 
-/// Returns the score of a text by its own words.
-pub(crate) fn text_score(query: &Query<'_>, bm25: &mut Bm25, text: &str) -> u64 {
+/// Returns the score of a part of a text by its own words.
+pub(crate) fn text_score(query: &Query<'_>, bm25: &mut Bm25, text: &str, part: &Range<usize>) -> u64 {
     let mut counts = WordCounts::default();
-    counts.add(query, text, &(0..text.len()));
+    counts.add(query, text, part);
     counts.score(query, bm25)
 }
 
@@ -226,8 +226,10 @@ impl<'q> WordCounts<'q> {
     /// Adds the words of a text that end in a part of it. A word may begin before the part, because a pair of
     /// characters may have its first one there.
     fn add(&mut self, query: &Query<'q>, text: &str, part: &Range<usize>) {
-        each_word(text, |word, end| {
-            if end <= part.start || end > part.end {
+        // No word crosses a space, so the rest of a long message is not read. A part ends with a word.
+        let from = text[..part.start].rfind(|c: char| c.is_ascii_whitespace()).map_or(0, |at| at + 1);
+        each_word(&text[from..part.end], |word, end| {
+            if from + end <= part.start {
                 return;
             }
             self.length += 1;
@@ -339,8 +341,22 @@ mod tests {
             .collect()
     }
 
-    const WORDS: [&str; 12] =
-        ["key", "pot", "blue", "door", "refund", "day", "cat", "sofa", "the", "a", "is", "钥匙"];
+    const WORDS: [&str; 14] = [
+        "key",
+        "pot",
+        "blue",
+        "door",
+        "refund",
+        "day",
+        "cat's",
+        "sofa",
+        "the",
+        "a",
+        "is",
+        "钥匙",
+        "门key钥匙",
+        "été",
+    ];
 
     fn text(most: usize) -> impl Strategy<Value = String> {
         prop::collection::vec(prop::sample::select(&WORDS[..]), 1..most).prop_map(|words| words.join(" "))
