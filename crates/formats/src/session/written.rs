@@ -4,7 +4,10 @@ use super::{redacted::Redactor, wire::Own};
 use crate::error::Error;
 use context_window::{
     Config, ContextWindowManager, Conversation, ItemId, PlanRequest, RagItem, RequestLimits, Tool, Ttl,
-    config::RulePolicy, plan::Anchor, provider::wording, render::definition_as_written,
+    config::{DocumentFormat, RulePolicy},
+    plan::Anchor,
+    provider::wording,
+    render::definition_as_written,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{
@@ -178,7 +181,12 @@ pub fn session_json(
         Ok(super::wire::StateText { id: id.clone(), text })
     };
     let mut config = manager.config().clone();
-    if redactor.is_some() {
+    if let Some(redactor) = &redactor {
+        let introduction = &config.rag.template.introduction;
+        // Counted as it is sent: a native one has no line before it.
+        let is_native = config.rag.format == DocumentFormat::Native;
+        let sent = |text: &str| if is_native { text.to_owned() } else { wording::block_open(Some(text)) };
+        config.rag.template.introduction = redactor.text_in(introduction, sent)?;
         // Meaningless texts must not be compared: short ones may have the same words by chance.
         (config.rag.near_duplicates, config.rag.repeats, config.rag.join_chunks) = (0, 0, false);
         config.compaction.rules = RulePolicy::Off;

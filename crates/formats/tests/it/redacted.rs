@@ -71,7 +71,8 @@ fn turn() -> impl Strategy<Value = Vec<Value>> {
     )
 }
 
-fn session() -> impl Strategy<Value = (String, Value)> {
+/// Returns a model, an introduction of documents, and a session.
+fn session() -> impl Strategy<Value = (String, String, Value)> {
     const MODELS: [&str; 6] = [
         "gpt-4o",
         "claude-haiku-5-5",
@@ -85,36 +86,44 @@ fn session() -> impl Strategy<Value = (String, Value)> {
         prop::sample::select(&MODELS[..]),
         prop::collection::vec(turn(), 0..4),
         (text(), prop::option::of(text()), prop::option::of(text()), prop::option::of(text())),
-        documents,
+        (documents, prop_oneof![2 => Just(String::new()), 1 => text()]),
         30u64..900,
     )
-        .prop_map(|(model, turns, (question, system, focus, state), documents, budget)| {
-            let system = system.map(|text| json!({"role": "system", "content": text}));
-            let question = json!({"role": "user", "content": question});
-            let messages: Vec<Value> =
-                system.into_iter().chain(turns.into_iter().flatten()).chain([question]).collect();
-            let rag: Vec<Value> = documents
-                .into_iter()
-                .enumerate()
-                .map(|(at, (text, score))| json!({"id": format!("r{at}"), "text": text, "score": score}))
-                .collect();
-            let mut session = json!({"messages": messages, "rag": rag, "limits": {"prompt_budget": budget}});
-            if let Some(focus) = focus {
-                session["focus"] = json!(focus);
-            }
-            if let Some(state) = state {
-                session["state"] = json!([{"id": "clock", "text": state}]);
-            }
-            (model.to_owned(), session)
-        })
+        .prop_map(
+            |(model, turns, (question, system, focus, state), (documents, introduction), budget)| {
+                let system = system.map(|text| json!({"role": "system", "content": text}));
+                let question = json!({"role": "user", "content": question});
+                let messages: Vec<Value> =
+                    system.into_iter().chain(turns.into_iter().flatten()).chain([question]).collect();
+                let rag: Vec<Value> = documents
+                    .into_iter()
+                    .enumerate()
+                    .map(|(at, (text, score))| json!({"id": format!("r{at}"), "text": text, "score": score}))
+                    .collect();
+                let mut session =
+                    json!({"messages": messages, "rag": rag, "limits": {"prompt_budget": budget}});
+                if let Some(focus) = focus {
+                    session["focus"] = json!(focus);
+                }
+                if let Some(state) = state {
+                    session["state"] = json!([{"id": "clock", "text": state}]);
+                }
+                (model.to_owned(), introduction, session)
+            },
+        )
 }
 
-fn manager(model: &str) -> ContextWindowManager {
+fn options(introduction: &str) -> Config {
     // Clipping and clearing depend on bytes and positions inside a text, not only on tokens.
     let mut config = Config::default();
     config.conversation.tool_results = ToolResults::Keep;
+    config.rag.template.introduction = introduction.into();
     // Redacted texts are not compared with each other.
     (config.rag.near_duplicates, config.rag.repeats, config.rag.join_chunks) = (0, 0, false);
+    config
+}
+
+fn manager(model: &str, config: Config) -> ContextWindowManager {
     match model {
         "no-such-model" => {
             ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap()
@@ -133,13 +142,17 @@ fn rows(plan: &ContextPlan) -> Vec<String> {
 }
 
 /// Returns the rows of a session and of its redacted form, or `None` if it is no session.
-fn both(model: &str, session: &Value) -> Option<(Vec<String>, Vec<String>)> {
-    let manager = manager(model);
+fn both(model: &str, introduction: &str, session: &Value) -> Option<(Vec<String>, Vec<String>)> {
+    let manager = manager(model, options(introduction));
     let session = Session::from_json(&session.to_string()).ok()?;
     let plan = manager.build_plan(&session.request()).ok()?;
     let json = session_json(&manager, &session.request(), SessionTexts::Redacted).unwrap();
     let redacted = Session::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
-    let again = manager.build_plan(&redacted.request()).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let written = Config::from_toml(redacted.options.as_deref().unwrap_or_default(), "options").unwrap();
+    // The introduction is an option, and a text all the same.
+    assert!(introduction.trim().is_empty() || written.rag.template.introduction != introduction, "{json}");
+    let again = self::manager(model, written);
+    let again = again.build_plan(&redacted.request()).unwrap_or_else(|error| panic!("{error}: {json}"));
     Some((rows(&plan), rows(&again)))
 }
 
@@ -153,11 +166,11 @@ fn redacted_sessions_have_the_same_rows_and_tokens() {
     );
     let (mut planned, mut different) = (0, Vec::new());
     for _ in 0..cases {
-        let (model, session) = session().new_tree(&mut runner).unwrap().current();
-        let Some((own, redacted)) = both(&model, &session) else { continue };
+        let (model, introduction, session) = session().new_tree(&mut runner).unwrap().current();
+        let Some((own, redacted)) = both(&model, &introduction, &session) else { continue };
         planned += 1;
         if own != redacted {
-            different.push(format!("{model} {session}\n  {own:?}\n  {redacted:?}"));
+            different.push(format!("{model} {introduction:?} {session}\n  {own:?}\n  {redacted:?}"));
         }
     }
     eprintln!("{planned} sessions, {} differ", different.len());
@@ -185,7 +198,7 @@ fn short_texts_and_odd_arguments_keep_their_tokens() {
         json!({"messages": asked, "rag": documents}),
     ] {
         for model in ["gpt-4o", "claude-haiku-5-5", "gemini-2.5-flash", "no-such-model"] {
-            let (own, redacted) = both(model, &session).unwrap();
+            let (own, redacted) = both(model, "", &session).unwrap();
             assert_eq!(redacted, own, "{model} {session}");
         }
     }
