@@ -358,13 +358,29 @@ fn structured_output_of_a_body_is_read_and_written() {
         Session::from_json(&body.to_string()).unwrap()
     };
     let schema = json!({"type": "json_schema", "schema": {"type": "object"}});
-    for more in [json!({"output_format": schema}), json!({"output_config": {"format": schema}})] {
+    let openai = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {}}});
+    for more in [
+        json!({"output_format": schema}),
+        json!({"output_config": {"format": schema}}),
+        json!({"response_format": openai}),
+        json!({"text": {"format": {"type": "json_schema", "name": "x", "schema": {}}}}),
+        json!({"generationConfig": {"responseSchema": {"type": "OBJECT"}}}),
+        json!({"generation_config": {"response_json_schema": {"type": "object"}}}),
+        json!({"config": {"response_schema": {"type": "OBJECT"}}}),
+    ] {
         let session = read(more);
         assert!(manager.build_plan(&session.request()).is_err());
         let written = session_json(&manager, &session.request(), SessionTexts::Kept).unwrap();
         assert!(Session::from_json(&written).unwrap().structured_output);
     }
-    for more in [json!({"output_format": null}), json!({"output_config": {"effort": "low"}}), json!({})] {
+    for more in [
+        json!({"output_format": null}),
+        json!({"output_config": {"effort": "low"}}),
+        json!({"response_format": {"type": "json_object"}}),
+        json!({"text": {"format": {"type": "text"}, "verbosity": "low"}}),
+        json!({"generationConfig": {"responseMimeType": "application/json", "responseSchema": null}}),
+        json!({}),
+    ] {
         let session = read(more);
         assert!(!session.structured_output && manager.build_plan(&session.request()).is_ok());
     }

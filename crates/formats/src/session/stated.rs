@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// The keys of a body that are read here.
-pub(super) const KEYS: [&str; 21] = [
+pub(super) const KEYS: [&str; 23] = [
     "max_tokens",
     "max_completion_tokens",
     "max_output_tokens",
@@ -30,6 +30,8 @@ pub(super) const KEYS: [&str; 21] = [
     "mcp_servers",
     "output_config",
     "output_format",
+    "response_format",
+    "text",
 ];
 
 /// Maximum number of MCP servers that are named.
@@ -70,6 +72,9 @@ pub(super) struct Body {
     /// Anthropic's options of the reply.
     output_config: Raw,
     output_format: Raw,
+    /// The options of the reply of `OpenAI`.
+    response_format: Raw,
+    text: Raw,
 }
 
 type Raw = Option<Box<RawValue>>;
@@ -97,10 +102,18 @@ fn id(raw: &Raw) -> Option<String> {
 }
 
 impl Body {
-    /// Checks if the body asks Anthropic for a reply that follows a JSON schema.
+    /// Checks if the body asks for a reply that follows a JSON schema, in the words of any provider.
     pub(super) fn wants_structured_output(&self) -> bool {
         let is_object = |raw: &Raw| raw.as_deref().is_some_and(|raw| raw.get().starts_with('{'));
-        is_object(&self.output_format) || is_object(&inside(&self.output_config, "format"))
+        // `OpenAI` has formats without a schema, too.
+        let has_schema = |raw: &Raw| text(&inside(raw, "type")).as_deref() == Some("json_schema");
+        let generation = [&self.generation, &self.generation_config, &self.config];
+        let schemas = ["responseSchema", "responseJsonSchema", "response_schema", "response_json_schema"];
+        is_object(&self.output_format)
+            || is_object(&inside(&self.output_config, "format"))
+            || has_schema(&self.response_format)
+            || has_schema(&inside(&self.text, "format"))
+            || generation.iter().any(|options| schemas.iter().any(|key| is_object(&inside(options, key))))
     }
 
     /// Returns the limits that the body states, in tokens.
