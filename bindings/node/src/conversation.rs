@@ -5,12 +5,12 @@ use crate::{
     error::{input, thrown},
     json::{self, Plain},
     plan::Plan,
+    shared_log::SharedLog,
     wire::{message, messages_json, messages_of, placed, rendered, wire_format},
 };
 use context_window as core;
 use context_window_formats::{ReadOptions, SessionFile};
 use core::{Message, PinnedItem, Priority, StandingRule, Ttl, events::LogEvent, usage::ReplyReport};
-use std::{cell::RefCell, rc::Rc};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -42,16 +42,16 @@ const VERSION: u32 = 1;
 /// removed from it.
 #[wasm_bindgen]
 pub struct Conversation {
-    log: Rc<RefCell<core::Conversation>>,
+    log: SharedLog,
 }
 
 impl Conversation {
-    pub(crate) fn shared(&self) -> &Rc<RefCell<core::Conversation>> {
+    pub(crate) fn shared(&self) -> &SharedLog {
         &self.log
     }
 
     fn from_log(log: core::Conversation) -> Self {
-        Self { log: Rc::new(RefCell::new(log)) }
+        Self { log: SharedLog::new(log) }
     }
 }
 
@@ -72,14 +72,15 @@ impl Conversation {
     pub fn push(&self, messages: Messages, wire_format: Option<String>) -> Result<Vec<String>, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
         let json = messages_json(&messages)?;
-        let pushed = context_window_formats::push_json(&mut self.log.borrow_mut(), &json, form);
+        let pushed = context_window_formats::push_json(&mut *self.log.change()?, &json, form);
         Ok(pushed.map_err(|error| placed(&error))?.iter().map(ToString::to_string).collect())
     }
 
     /// Adds a system text to the beginning of every prompt.
     #[wasm_bindgen(js_name = pushSystem)]
-    pub fn push_system(&self, id: String, text: String) {
-        self.log.borrow_mut().push_system(id, text);
+    pub fn push_system(&self, id: String, text: String) -> Result<(), JsValue> {
+        self.log.change()?.push_system(id, text);
+        Ok(())
     }
 
     /// Stores a reply with the plan of its prompt. `response` is the provider's response with its usage and
@@ -103,15 +104,16 @@ impl Conversation {
             return Err(input(format!("reply: has the role {role}; expected the role assistant")));
         }
         let report = response.as_ref().map_or_else(|| Ok(ReplyReport::new()), |response| report(response))?;
-        let committed = self.log.borrow_mut().push_reply(plan.core(), reply, report);
+        let committed = self.log.change()?.push_reply(plan.core(), reply, report);
         let committed = Committed { id: committed.id.to_string(), events: committed.events };
         Ok(json::value(&committed)?.unchecked_into())
     }
 
     /// Ends a turn. The TTL of each included item is reduced by one.
     #[wasm_bindgen(js_name = completeTurn)]
-    pub fn complete_turn(&self, plan: &Plan) {
-        self.log.borrow_mut().complete_turn(plan.core());
+    pub fn complete_turn(&self, plan: &Plan) -> Result<(), JsValue> {
+        self.log.change()?.complete_turn(plan.core());
+        Ok(())
     }
 
     /// Pins a note, which every prompt then contains: for `ttl` turns, or permanently. Replaces a note with
@@ -126,7 +128,7 @@ impl Conversation {
         let note = PinnedItem::new(id, text).with_priority(self::priority(priority.as_deref())?);
         // An explicit unlimited TTL would make the note required, so it is set only on request.
         let note = if ttl.is_some() { note.with_ttl(self::ttl(ttl)) } else { note };
-        self.log.borrow_mut().pin(note);
+        self.log.change()?.pin(note);
         Ok(())
     }
 
@@ -134,12 +136,12 @@ impl Conversation {
     #[wasm_bindgen(js_name = pinMessage)]
     pub fn pin_message(&self, id: String, priority: Option<String>) -> Result<(), JsValue> {
         let priority = self::priority(priority.as_deref())?;
-        self.log.borrow_mut().pin_message(id, priority).map_err(thrown)
+        self.log.change()?.pin_message(id, priority).map_err(thrown)
     }
 
     /// Unpins a note or a message. Returns true if it was pinned.
-    pub fn unpin(&self, id: String) -> bool {
-        self.log.borrow_mut().unpin(id)
+    pub fn unpin(&self, id: String) -> Result<bool, JsValue> {
+        Ok(self.log.change()?.unpin(id))
     }
 
     /// Keeps a lasting rule of the user, or confirms or edits one that was found. With `message`, the id of
@@ -148,91 +150,92 @@ impl Conversation {
     pub fn keep_rule(&self, id: &str, text: &str, message: Option<String>) -> Result<(), JsValue> {
         let rule = StandingRule::new(id, text);
         let rule = message.into_iter().fold(rule, StandingRule::from_message);
-        self.log.borrow_mut().keep_rule(rule).map_err(thrown)
+        self.log.change()?.keep_rule(rule).map_err(thrown)
     }
 
     /// Drops a rule of the user, also one that was found in a message. Returns true if the conversation has
     /// it.
     #[wasm_bindgen(js_name = dropRule)]
-    pub fn drop_rule(&self, id: String) -> bool {
-        self.log.borrow_mut().drop_rule(id)
+    pub fn drop_rule(&self, id: String) -> Result<bool, JsValue> {
+        Ok(self.log.change()?.drop_rule(id))
     }
 
     /// Returns the user's rules.
     pub fn rules(&self) -> Result<Plain, JsValue> {
-        let log = self.log.borrow();
+        let log = self.log.read()?;
         Ok(json::value(&log.rules().collect::<Vec<_>>())?.unchecked_into())
     }
 
     /// Sets the TTL of an item in turns. Without a number there is no limit, and a pinned item is required.
     #[wasm_bindgen(js_name = setTtl)]
     pub fn set_ttl(&self, id: String, turns: Option<u32>) -> Result<(), JsValue> {
-        self.log.borrow_mut().set_ttl(id, ttl(turns)).map_err(thrown)
+        self.log.change()?.set_ttl(id, ttl(turns)).map_err(thrown)
     }
 
     /// Rewinds to before this message. The message and all later ones are archived.
     #[wasm_bindgen(js_name = rewindBefore)]
     pub fn rewind_before(&self, id: String) -> Result<(), JsValue> {
-        self.log.borrow_mut().rewind_before(id).map_err(thrown)
+        self.log.change()?.rewind_before(id).map_err(thrown)
     }
 
     /// Archives all messages without a summary. System texts, notes and pinned messages stay.
     #[wasm_bindgen(js_name = startFresh)]
-    pub fn start_fresh(&self) {
-        self.log.borrow_mut().start_fresh();
+    pub fn start_fresh(&self) -> Result<(), JsValue> {
+        self.log.change()?.start_fresh();
+        Ok(())
     }
 
     /// Undoes the newest compaction. Returns its number, or nothing if there is none.
     #[wasm_bindgen(js_name = undoCompaction)]
-    pub fn undo_compaction(&self) -> Option<u32> {
-        self.log.borrow_mut().undo_compaction()
+    pub fn undo_compaction(&self) -> Result<Option<u32>, JsValue> {
+        Ok(self.log.change()?.undo_compaction())
     }
 
     /// Returns all messages, including archived ones, as those of a provider's request.
     pub fn messages(&self, wire_format: Option<String>) -> Result<Plain, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
-        let messages = messages_of(rendered(self.log.borrow().messages().to_vec(), form));
+        let messages = messages_of(rendered(self.log.read()?.messages().to_vec(), form));
         Ok(json::value(&messages)?.unchecked_into())
     }
 
     /// Returns the body of a request with all messages, including archived ones.
     pub fn body(&self, wire_format: Option<String>) -> Result<Plain, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
-        Ok(json::value(&rendered(self.log.borrow().messages().to_vec(), form))?.unchecked_into())
+        Ok(json::value(&rendered(self.log.read()?.messages().to_vec(), form))?.unchecked_into())
     }
 
     /// Returns the ids of all messages in order.
-    pub fn ids(&self) -> Vec<String> {
-        let log = self.log.borrow();
+    pub fn ids(&self) -> Result<Vec<String>, JsValue> {
+        let log = self.log.read()?;
         let id = |(at, message): (usize, &Message)| {
             message.id().map_or_else(|| format!("m{at}"), ToString::to_string)
         };
-        log.messages().iter().enumerate().map(id).collect()
+        Ok(log.messages().iter().enumerate().map(id).collect())
     }
 
     /// The number of messages, including archived ones.
     #[wasm_bindgen(getter)]
-    pub fn length(&self) -> usize {
-        self.log.borrow().messages().len()
+    pub fn length(&self) -> Result<usize, JsValue> {
+        Ok(self.log.read()?.messages().len())
     }
 
     /// Returns the tool calls without results.
     #[wasm_bindgen(js_name = openCalls)]
     pub fn open_calls(&self) -> Result<OpenCalls, JsValue> {
-        let log = self.log.borrow();
+        let log = self.log.read()?;
         Ok(json::value(&log.open_calls().map(OpenCall::from).collect::<Vec<_>>())?.unchecked_into())
     }
 
     /// The number of entries in the log.
     #[wasm_bindgen(getter, js_name = eventCount)]
-    pub fn event_count(&self) -> usize {
-        self.log.borrow().event_count()
+    pub fn event_count(&self) -> Result<usize, JsValue> {
+        Ok(self.log.read()?.event_count())
     }
 
     /// Returns the entries of the log from number `start` on, each as JSON text. Use them for a store of your
     /// own.
     pub fn events(&self, start: Option<usize>) -> Result<Vec<String>, JsValue> {
-        let log = self.log.borrow();
+        let log = self.log.read()?;
         let entries = log.events_from(start.unwrap_or_default());
         entries.map(|entry| serde_json::to_string(&entry).map_err(|error| input(error.to_string()))).collect()
     }
@@ -242,13 +245,13 @@ impl Conversation {
     pub fn apply_event(&self, event: &str) -> Result<(), JsValue> {
         let event: LogEvent =
             serde_json::from_str(event).map_err(|error| input(format!("event: {error}")))?;
-        self.log.borrow_mut().apply_event(event).map_err(thrown)
+        self.log.change()?.apply_event(event).map_err(thrown)
     }
 
     /// Returns the whole conversation as plain data, for `JSON.stringify` and `fromJSON`.
     #[wasm_bindgen(js_name = toJSON)]
     pub fn to_json(&self) -> Result<WholeJson, JsValue> {
-        let whole = ConversationJSON { version: VERSION, events: self.log.borrow().events().collect() };
+        let whole = ConversationJSON { version: VERSION, events: self.log.read()?.events().collect() };
         Ok(json::value(&whole)?.unchecked_into())
     }
 
@@ -290,8 +293,8 @@ impl Conversation {
     }
 
     /// Returns an independent copy.
-    pub fn copy(&self) -> Conversation {
-        Self::from_log(self.log.borrow().clone())
+    pub fn copy(&self) -> Result<Conversation, JsValue> {
+        Ok(Self::from_log(self.log.read()?.clone()))
     }
 }
 

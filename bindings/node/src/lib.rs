@@ -9,6 +9,7 @@ mod data;
 mod wire;
 mod counter;
 mod request;
+mod shared_log;
 mod plan;
 mod conversation;
 mod compaction;

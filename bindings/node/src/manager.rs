@@ -9,13 +9,14 @@ use crate::{
     json::{self, Plain},
     plan::Plan,
     request::{Asked, Request, tools},
+    shared_log::SharedLog,
     wire::{messages_json, placed, wire_format},
 };
 use context_window as core;
 use context_window_formats::SessionFile;
 use core::{Config, ContextWindowManager, ItemId, Model, Registry, WireFormat, config::ConfigLayers};
 use serde_json::Value;
-use std::{cell::RefCell, rc::Rc};
+use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -122,7 +123,7 @@ impl Manager {
             let fault = || input("promptBudget: expected a number of tokens, 0 or more");
             asked.kept.limits.prompt_budget = Some(tokens.ok_or_else(fault)?);
         }
-        let log = Rc::new(RefCell::new(session.log));
+        let log = SharedLog::new(session.log);
         Plan::planned(&manager, &log, asked, false, ContextWindowManager::build_plan)
     }
 
@@ -171,7 +172,7 @@ impl Manager {
         request: Option<Request>,
     ) -> Result<Budget, JsValue> {
         let asked = asked(request.as_ref())?;
-        let budget = self.inner.0.retrieval_budget(&asked.request(&conversation.shared().borrow()));
+        let budget = self.inner.0.retrieval_budget(&asked.request(&*conversation.shared().read()?));
         let budget = budget.map_err(thrown)?;
         let (share, free, most) = (budget.share as f64, budget.free as f64, budget.most as f64);
         Ok(json::value(&RetrievalBudget { share, free, most })?.unchecked_into())
@@ -181,7 +182,7 @@ impl Manager {
     /// focus hint, those of the last sent prompt are used.
     pub fn usage(&self, conversation: &Conversation, request: Option<Request>) -> Result<Plain, JsValue> {
         let asked = asked(request.as_ref())?;
-        let usage = self.inner.0.usage(&asked.measured(&conversation.shared().borrow()));
+        let usage = self.inner.0.usage(&asked.measured(&*conversation.shared().read()?));
         Ok(json::value(&usage.map_err(thrown)?)?.unchecked_into())
     }
 
@@ -197,7 +198,7 @@ impl Manager {
         last: Option<String>,
     ) -> Result<Option<CompactionJob>, JsValue> {
         let asked = asked(request.as_ref())?;
-        let log = conversation.shared().borrow();
+        let log = conversation.shared().read()?;
         let (compactor, request) = (self.inner.0.compactor(), asked.measured(&log));
         let id = |id: Option<String>| id.map(ItemId::from);
         let job = match (id(first), id(last)) {
@@ -238,7 +239,7 @@ impl Manager {
         request: Option<Request>,
     ) -> Result<Option<Plain>, JsValue> {
         let asked = asked(request.as_ref())?;
-        let mut log = conversation.shared().borrow_mut();
+        let mut log = conversation.shared().change()?;
         let record = self.inner.0.compactor().compact_if_due(&mut log, &asked.kept.tools, asked.kept.limits);
         let record = record.map_err(thrown)?;
         record.map(|record| Ok(json::value(&record)?.unchecked_into())).transpose()
@@ -271,7 +272,7 @@ fn compacted<T: serde::Serialize>(
     conversation: &Conversation,
     compact: impl FnOnce(&mut core::Conversation) -> Result<T, core::Error>,
 ) -> Result<Plain, JsValue> {
-    let record = compact(&mut conversation.shared().borrow_mut()).map_err(thrown)?;
+    let record = compact(&mut *conversation.shared().change()?).map_err(thrown)?;
     Ok(json::value(&record)?.unchecked_into())
 }
 

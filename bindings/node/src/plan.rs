@@ -5,6 +5,7 @@ use crate::{
     error::{Fault, thrown},
     json::{self, Plain},
     request::Asked,
+    shared_log::SharedLog,
     wire::{body_json, message, messages_json, messages_of, wire_format},
 };
 use context_window as core;
@@ -14,7 +15,7 @@ use core::{
     ContextPlan, ContextWindowManager, ItemId, Model, PlanRequest, WireFormat, analysis::Diff, render,
     usage::CacheLife,
 };
-use std::{cell::RefCell, rc::Rc};
+use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -57,7 +58,7 @@ extern "C" {
 pub struct Plan {
     inner: ContextPlan,
     manager: Rc<(ContextWindowManager, Model)>,
-    log: Rc<RefCell<core::Conversation>>,
+    log: SharedLog,
     /// The number of log entries when the plan was made.
     entries: usize,
     asked: Asked,
@@ -68,17 +69,17 @@ impl Plan {
     /// then use that budget.
     pub(crate) fn planned(
         manager: &Rc<(ContextWindowManager, Model)>,
-        log: &Rc<RefCell<core::Conversation>>,
+        log: &SharedLog,
         mut asked: Asked,
         smaller: bool,
         plan: impl FnOnce(&ContextWindowManager, &PlanRequest<'_>) -> Result<ContextPlan, core::Error>,
     ) -> Result<Self, JsValue> {
-        let read = log.borrow();
+        let read = log.read()?;
         asked.find_recalled(&read);
         let inner = plan(&manager.0, &asked.request(&read)).map_err(thrown)?;
         asked.kept.remember(&read, smaller.then_some(inner.prompt_budget));
         let entries = read.event_count();
-        Ok(Self { inner, manager: Rc::clone(manager), log: Rc::clone(log), entries, asked })
+        Ok(Self { inner, manager: Rc::clone(manager), log: log.clone(), entries, asked })
     }
 
     pub(crate) fn core(&self) -> &ContextPlan {
@@ -86,22 +87,22 @@ impl Plan {
     }
 
     /// Returns a copy of the conversation as it was when the plan was made.
-    fn past(&self) -> Result<core::Conversation, core::Error> {
-        let log = self.log.borrow();
+    fn past(&self) -> Result<core::Conversation, JsValue> {
+        let log = self.log.read()?;
         // Without new entries, a clone is cheaper than applying the entries again.
         if log.event_count() == self.entries {
             return Ok(log.clone());
         }
-        core::Conversation::from_events(log.events().take(self.entries))
+        core::Conversation::from_events(log.events().take(self.entries)).map_err(thrown)
     }
 
     /// Calls `question` with the request of this plan.
     fn ask<T>(
         &self,
         question: impl FnOnce(&ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, JsValue> {
         let past = self.past()?;
-        question(&self.manager.0, &self.asked.request(&past))
+        question(&self.manager.0, &self.asked.request(&past)).map_err(thrown)
     }
 
     fn form(&self, name: Option<&str>) -> Result<WireFormat, JsValue> {
@@ -204,25 +205,25 @@ impl Plan {
     /// Explains why an item is included or excluded, and at which budgets that changes. If a document and a
     /// message share an id, use `rag:ID` or `item:ID`.
     pub fn explain(&self, id: String) -> Result<Explained, JsValue> {
-        let explained = self.ask(|manager, request| Ok(manager.explainer(request).explain(&id)?));
-        Ok(json::value(&Explanation::from(&explained.map_err(thrown)?))?.unchecked_into())
+        let explained = self.ask(|manager, request| Ok(manager.explainer(request).explain(&id)?))?;
+        Ok(json::value(&Explanation::from(&explained))?.unchecked_into())
     }
 
     /// Explains every item.
     #[wasm_bindgen(js_name = explainAll)]
     pub fn explain_all(&self) -> Result<AllExplained, JsValue> {
-        let explained = self.ask(|manager, request| Ok(manager.explainer(request).explain_all()?));
-        let explained: Vec<_> = explained.map_err(thrown)?.iter().map(Explanation::from).collect();
+        let explained = self.ask(|manager, request| Ok(manager.explainer(request).explain_all()?))?;
+        let explained: Vec<_> = explained.iter().map(Explanation::from).collect();
         Ok(json::value(&explained)?.unchecked_into())
     }
 
     /// Compares this plan with a later one. Returns each change with the single input that causes it.
     pub fn diff(&self, later: &Plan) -> Result<Changes, JsValue> {
-        let diff = self.ask(|manager, request| {
-            let before = manager.explainer(request);
-            later.ask(|manager, request| Ok(Diff::between(&before, &manager.explainer(request))?))
-        });
-        let changes: Vec<_> = diff.map_err(thrown)?.changes.iter().map(Change::from).collect();
+        let past = later.past()?;
+        let request = later.asked.request(&past);
+        let after = later.manager.0.explainer(&request);
+        let diff = self.ask(|manager, request| Ok(Diff::between(&manager.explainer(request), &after)?))?;
+        let changes: Vec<_> = diff.changes.iter().map(Change::from).collect();
         Ok(json::value(&changes)?.unchecked_into())
     }
 
@@ -290,12 +291,11 @@ impl Plan {
     /// Returns the plan as a self-contained web page. It contains the texts of the prompt, unless `redact` is
     /// true.
     pub fn html(&self, redact: Option<bool>) -> Result<String, JsValue> {
-        let page = self.ask(|manager, request| {
+        self.ask(|manager, request| {
             let explained = manager.explainer(request).explain_all()?;
             let page = report::html(&self.inner).with_explanations(&explained).with_model(&self.manager.1);
             Ok(page.with_request(request).with_redaction(redact == Some(true)).render()?)
-        });
-        page.map_err(thrown)
+        })
     }
 
     /// Returns the request of this plan as the JSON of a session file, for which `plan-inspect` makes the
@@ -303,9 +303,7 @@ impl Plan {
     #[wasm_bindgen(js_name = sessionJSON)]
     pub fn session_json(&self, redact: Option<bool>) -> Result<String, JsValue> {
         let texts = if redact == Some(true) { SessionTexts::Redacted } else { SessionTexts::Kept };
-        let session =
-            self.ask(|manager, request| Ok(context_window_formats::session_json(manager, request, texts)?));
-        session.map_err(thrown)
+        self.ask(|manager, request| Ok(context_window_formats::session_json(manager, request, texts)?))
     }
 
     /// Returns the plan as a readable table.

@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { Manager, loadEncoding } from "context-window";
+import { skip } from "./skip.mjs";
 
 const here = dirname(dirname(fileURLToPath(import.meta.url)));
 const root = join(here, "../..");
@@ -58,7 +59,7 @@ const TYPES = { ".js": "text/javascript", ".wasm": "application/wasm", ".gz": "a
 
 test("fingerprints of plans are equal in Chromium", async (t) => {
   const program = browser();
-  if (program === undefined) return t.skip("no Chromium is here");
+  if (program === undefined) return skip(t, "no Chromium is here");
   const texts = sessions();
   const server = createServer((request, response) => {
     const path = new URL(request.url, "http://localhost").pathname;

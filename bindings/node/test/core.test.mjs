@@ -111,6 +111,10 @@ test("an encoding is loaded when it is asked for", async () => {
   assert.equal(count("tiktoken is great!"), 6);
   assert.equal(new Manager("gpt-4o").count("antidisestablishmentarianism"), 6);
   assert.throws(() => count("x", "cl100k_base"), CountError);
+  // The bytes of another file, and the file itself after them.
+  await assert.rejects(loadEncoding("cl100k_base", new Uint8Array([1, 2, 3])), CountError);
+  assert.throws(() => count("x", "cl100k_base"), CountError);
+  await loadEncoding("cl100k_base");
   await loadEncoding("cl100k_base");
   assert.equal(count("tiktoken is great!", "cl100k_base"), 6);
   await assert.rejects(loadEncoding("p50k_base"), InputError);

@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { Manager, loadEncoding } from "context-window";
+import { skip } from "./skip.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../../..");
 const tool = process.env.CONTEXT_WINDOW_TOOL ?? join(root, "target/debug/plan-inspect");
@@ -58,7 +59,7 @@ function compare(name, text, { model, budget, config, tokenizer }) {
 const MODELS = ["gpt-4o", "gpt-4", "claude-sonnet-4-5", "gemini-2.5-pro", "deepseek-reasoner"];
 
 test("plans of examples, fixtures and vectors are equal", (t) => {
-  if (!existsSync(tool)) return t.skip("the native tool is not built");
+  if (!existsSync(tool)) return skip(t, "the native tool is not built");
   let planned = 0;
   const session = (folder) => readdirSync(join(root, folder)).filter((name) => name.endsWith(".json")).map((name) => [join(folder, name), readFileSync(join(root, folder, name), "utf8")]);
   for (const [name, text] of session("examples")) {
@@ -80,8 +81,8 @@ test("plans of examples, fixtures and vectors are equal", (t) => {
 });
 
 test("plans of real sessions are equal", (t) => {
-  if (!existsSync(tool)) return t.skip("the native tool is not built");
-  if (!data) return t.skip("CONTEXT_WINDOW_DATA is not set: no real session is compared");
+  if (!existsSync(tool)) return skip(t, "the native tool is not built");
+  if (!data) return skip(t, "CONTEXT_WINDOW_DATA is not set: no real session is compared");
   const wanted = process.env.FULL === "1" ? 500 : 100;
   const files = readdirSync(data).filter((name) => /^(conv|long|rag)_.*\.jsonl\.gz$/.test(name)).sort();
   let [planned, nth] = [0, 0];

@@ -96,3 +96,49 @@ test("memory is flat over many plans", (t) => {
   assert.ok(bytes() - settled < 4 << 20, `${bytes() - settled} bytes more`);
   t.diagnostic(`${bytes() - settled} bytes more in the last half of ${count} plans`);
 });
+
+test("a counter that uses the conversation it counts for gets an error", () => {
+  const log = new Conversation([{ role: "user", content: "How long do refunds take?" }]);
+  const calls = [
+    () => log.push({ role: "user", content: "More." }),
+    () => log.pin("note", "text"),
+    () => log.startFresh(),
+    () => log.undoCompaction(),
+    () => manager.compactIfDue(log),
+  ];
+  let [call, thrown, within] = [undefined, [], false];
+  // Reading is no change, and a counter may ask for a plan of its own.
+  const reads = [() => log.length, () => log.messages(), () => log.copy().free(), () => manager.plan(log, { focus: "other" }).free()];
+  const counter = (text) => {
+    if (call && !within) {
+      within = true;
+      try {
+        call();
+      } catch (error) {
+        thrown.push(error);
+      }
+      within = false;
+    }
+    return text.length;
+  };
+  const manager = new Manager("my-model", { counter });
+  for (call of calls) {
+    thrown = [];
+    manager.plan(log, { focus: `hint ${calls.indexOf(call)}` }).free();
+    assert.ok(thrown.length > 0 && thrown.every((error) => error instanceof ContextWindowError), `${call}: ${thrown}`);
+    assert.match(thrown[0].message, /expected a counter that only counts/);
+  }
+  for (call of reads) {
+    thrown = [];
+    manager.plan(log, { focus: `more ${reads.indexOf(call)}` }).free();
+    assert.deepEqual(thrown, [], `${call}`);
+  }
+  // A compaction changes the conversation, so nothing can read it meanwhile.
+  const long = new Conversation(Array.from({ length: 60 }, (_, at) => ({ role: at % 2 ? "assistant" : "user", content: `text ${at} `.repeat(40) })));
+  [call, thrown] = [() => long.length, []];
+  manager.compactIfDue(long, { limits: { prompt_budget: 3000 } });
+  assert.ok(thrown.every((error) => error instanceof ContextWindowError));
+  call = undefined;
+  log.push({ role: "user", content: "Still here?" });
+  assert.equal(log.length, 2);
+});
