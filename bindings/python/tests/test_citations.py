@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import context_window as cw
+import pytest
 from context_window import Conversation, Manager
 
 DOCUMENTS = [
@@ -73,3 +74,11 @@ def test_native_citations_are_checked() -> None:
         (None, "unknown"),
     ]
     assert pickle.loads(pickle.dumps(native)).check_native_citations(reply) == found
+
+
+def test_structured_output_and_citations_exclude_each_other() -> None:
+    manager = Manager("claude-sonnet-4-5", config={"rag": {"format": "native"}})
+    log = Conversation([{"role": "user", "content": "How long do refunds take?"}])
+    with pytest.raises(cw.InputError, match="structured output"):
+        manager.plan(log, documents=DOCUMENTS, structured_output=True)
+    assert manager.plan(log, structured_output=True).included

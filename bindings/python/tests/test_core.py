@@ -145,6 +145,7 @@ def test_all_of_it_pickles() -> None:
         log, account="a", end_user="b", excluded_messages=True, focus="c", state={"clock": "noon"}, prompt_budget=400
     )
     assert pickle.loads(pickle.dumps(named)) == named != plan
+    assert '"structured_output":true' in manager.session_json(log, structured_output=True)
     empty = manager.plan(Conversation(), prompt_budget=400)
     assert pickle.loads(pickle.dumps(empty)) == empty
     excluding = manager.plan(log, prompt_budget=80)

@@ -57,6 +57,7 @@ class Request(TypedDict, total=False):
     previous: str | None
     account: str | None
     end_user: str | None
+    structured_output: bool
     excluded_messages: bool
     recall: Recall | RankedRecall | bool | None
 

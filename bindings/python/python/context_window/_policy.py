@@ -36,6 +36,7 @@ class PlanOptions(TypedDict, total=False):
     unknown_limit: bool
     account: str | None
     end_user: str | None
+    structured_output: bool
     excluded_messages: bool
     recall: bool
 
