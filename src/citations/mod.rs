@@ -12,7 +12,7 @@ use crate::{
 };
 use brackets::Brackets;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     ops::Range,
     sync::Arc,
 };
@@ -206,7 +206,8 @@ impl ContextPlan {
     #[must_use]
     pub fn citations(&self) -> Citations {
         let mut citations = Citations::default();
-        let mut blocks: BTreeMap<String, (ItemId, Arc<str>)> = BTreeMap::new();
+        // Two documents may be equal blocks, so those of one text are taken in the order of the prompt.
+        let mut blocks: BTreeMap<String, VecDeque<(ItemId, Arc<str>)>> = BTreeMap::new();
         let rows: Vec<&PlannedItem> = self.included.iter().filter(|row| row.kind.is_document()).collect();
         let mut rest = rows.as_slice();
         while let Some(first) = rest.first() {
@@ -221,7 +222,8 @@ impl ContextPlan {
             if first.format() != SentFormat::Text {
                 let id = self.carryover.renamed.get(&first.id).unwrap_or(&first.id).clone();
                 let pieces: Vec<&str> = group.iter().map(|row| row.body.text()).collect();
-                blocks.insert(first.format().written(&pieces).concat(), (id, Arc::clone(&text)));
+                let block = first.format().written(&pieces).concat();
+                blocks.entry(block).or_default().push_back((id, Arc::clone(&text)));
             }
             for (row, label) in group.iter().zip(labels) {
                 let id = self.carryover.renamed.get(&row.id).unwrap_or(&row.id).clone();
@@ -231,7 +233,7 @@ impl ContextPlan {
         // The provider counts all native documents of the prompt, those of the application too.
         let parts = self.messages().iter().flat_map(Message::parts);
         let documents = parts.filter_map(native::document_json);
-        citations.native = documents.map(|json| blocks.get(json).cloned()).collect();
+        citations.native = documents.map(|json| blocks.get_mut(json)?.pop_front()).collect();
         let earlier = self.carryover.labels.documents();
         let earlier = earlier.filter(|(label, _)| !citations.sent.contains_key(label));
         citations.earlier = earlier.map(|(label, id)| (label, id.clone())).collect();

@@ -1,6 +1,6 @@
 //! Options in layers. Later layers override earlier ones, and each value remembers its origin.
 
-use super::{Config, presets, shares, validate::Fault};
+use super::{Config, fault::Fault, presets, shares};
 use crate::{
     error::{Error, Repr, Snippet},
     text::{file, plain},

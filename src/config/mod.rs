@@ -57,9 +57,10 @@ use crate::{error::Error, item::Section};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
+mod fault;
 mod single;
 mod compaction;
-mod template;
+mod document_template;
 mod rag;
 mod presets;
 mod validate;
@@ -70,11 +71,11 @@ pub use compaction::{
     CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, RetainOptions, RulePolicy,
     SummaryOptions,
 };
+pub use document_template::DocumentTemplate;
+pub(crate) use document_template::{HeaderAttribute, HeaderField, HeaderPiece, HeaderTemplate};
+use fault::Fault;
 pub use load::{ConfigLayers, LoadedConfig};
 pub use rag::{DocumentFormat, DocumentOrder, Leave, ListOptions, Placement, RagFill, RagOptions, Variants};
-pub use template::DocumentTemplate;
-pub(crate) use template::{HeaderAttribute, HeaderField, HeaderPiece, HeaderTemplate};
-use validate::Fault;
 
 /// All options. [`Config::default`] has the values of `config/default.toml`.
 ///
@@ -162,7 +163,7 @@ impl Config {
     ///
     /// `ErrorKind::Config` with the key, the value found and the expected value.
     pub fn validate(&self) -> Result<(), Error> {
-        self.check().map_err(|fault| Error::config(fault.keys.join(", "), fault.found, fault.expected))
+        Ok(self.check()?)
     }
 
     fn check(&self) -> Result<(), Fault> {

@@ -1,6 +1,6 @@
 //! Options for retrieved documents.
 
-use super::template::DocumentTemplate;
+use super::document_template::DocumentTemplate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

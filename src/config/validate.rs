@@ -1,22 +1,10 @@
 //! Conditions that types do not enforce: sums, ranges, and numbers that must be below others.
 
-use super::template::HeaderTemplate;
 use super::{
     CompactionOptions, CompactionOverrides, Config, ConversationOptions, DefaultModel, RagOptions, Sections,
-    TokenOptions, UsageOptions,
+    TokenOptions, UsageOptions, fault::Fault,
 };
 use crate::item::Section;
-
-/// A value out of range.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Fault {
-    /// The keys involved. The error is reported at the one that was set last.
-    pub(crate) keys: &'static [&'static str],
-    /// The value found.
-    pub(crate) found: String,
-    /// A description of the expected value.
-    pub(crate) expected: &'static str,
-}
 
 fn fault(
     keys: &'static [&'static str],
@@ -79,11 +67,7 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
     if let Some(score) = options.min_score.filter(|score| !score.is_finite()) {
         return fault(&["rag.min_score"], score, "a finite number (rule S9)");
     }
-    if let Err(found) = HeaderTemplate::parse(&options.template.header) {
-        let expected = "attributes such as id=\"{id}\" source=\"{source}\"; the fields are {id}, {source}, \
-                        {score}, {date}, {position} and {form} (rule S21)";
-        return fault(&["rag.template.header"], found, expected);
-    }
+    options.template.parsed()?;
     if options.question_limit > 1000 {
         let expected = "per mille of the tokens shared among the sections, 0 to 1000 (rule S10)";
         return fault(&["rag.question_limit"], options.question_limit, expected);

@@ -62,7 +62,7 @@ impl ContextPlan {
                     ids.push(row.id.clone());
                     pieces.push(row.body.text());
                 }
-                row.format().message(row.introduction(), &pieces)
+                row.block().message(&pieces)
             } else {
                 row.body.clone()
             };

@@ -4,7 +4,7 @@ use super::reason::{ExcludedReason, IncludedReason};
 use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Message, Role},
-    provider::sent_document::SentFormat,
+    provider::sent_document::{BlockLayout, SentFormat},
     rag::ListRank,
     tokens::TokenCount,
 };
@@ -52,11 +52,8 @@ pub(crate) struct DocumentFacts {
     pub(crate) label: Option<u32>,
     /// The form in which it is sent, unless it is sent whole.
     pub(crate) shorter_form: Option<ShorterForm>,
-    /// True if it is sent as a native document with citations, false if without them. `None` if it is sent
-    /// as text (rule S20).
-    pub(crate) native: Option<bool>,
-    /// The text before the documents of its block (rule S21).
-    pub(crate) introduction: Option<Arc<str>>,
+    /// The block in which it is sent. `None` for a plain one.
+    pub(crate) block: Option<Arc<BlockLayout>>,
 }
 
 /// A form of a document that is not the whole text.
@@ -117,13 +114,12 @@ impl PlannedItem {
 
     /// Returns the format in which a document is sent.
     pub(crate) fn format(&self) -> SentFormat {
-        let native = self.document.as_ref().and_then(|document| document.native);
-        native.map_or(SentFormat::Text, |citations| SentFormat::Native { citations })
+        self.block().format
     }
 
-    /// Returns the text before the documents of its block.
-    pub(crate) fn introduction(&self) -> Option<&str> {
-        self.document.as_ref()?.introduction.as_deref()
+    /// Returns the block in which a document is sent.
+    pub(crate) fn block(&self) -> &BlockLayout {
+        self.document.as_ref().and_then(|document| document.block.as_deref()).unwrap_or(&BlockLayout::PLAIN)
     }
 
     /// Returns the origin of a document. Returns `None` for all other rows.
@@ -136,11 +132,11 @@ impl PlannedItem {
     #[must_use]
     pub fn hash(&self) -> String {
         // The same text in another format, or after another introduction, is another prompt.
-        let (format, introduction) = (self.format(), self.introduction());
-        if format == SentFormat::Text && introduction.is_none() {
+        let block = self.block();
+        if *block == BlockLayout::PLAIN {
             return hash_message(&self.body);
         }
-        hash_message(&format.message(introduction, &[self.body.text()]))
+        hash_message(&block.message(&[self.body.text()]))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     config::{HeaderAttribute, HeaderField, HeaderPiece, HeaderTemplate},
     rag::{LabelledItem, RagItem},
-    text::date::as_day,
+    text::{attribute, date::as_day},
 };
 use std::{
     borrow::Cow,
@@ -12,7 +12,7 @@ use std::{
 };
 
 /// Writes the line before a document. `labels` and `ids` are the values of these attributes.
-pub(super) fn open(
+pub(super) fn push_line(
     text: &mut String,
     (labels, ids): (&str, &str),
     item: LabelledItem<'_>,
@@ -29,30 +29,43 @@ pub(super) fn open(
 /// Returns the attributes of a document that its header template names, with its own id.
 pub(super) fn header_attributes(item: LabelledItem<'_>, header: &HeaderTemplate) -> String {
     let mut text = String::new();
-    push_attributes(&mut text, &attribute(item.id.as_str()), item, header);
+    push_attributes(&mut text, &attribute::escaped(item.id.as_str()), item, header);
     text
 }
 
 fn push_attributes(text: &mut String, ids: &str, item: LabelledItem<'_>, header: &HeaderTemplate) {
+    let is_recalled = item.messages.is_some();
     let mut has_source = false;
-    for HeaderAttribute { name, value: pieces } in &header.attributes {
-        let values = pieces.iter().map(|piece| match piece {
-            HeaderPiece::Literal(literal) => Some(Cow::Owned(attribute(literal))),
-            HeaderPiece::Field(HeaderField::Id) => Some(Cow::Borrowed(ids)),
-            HeaderPiece::Field(field) => field_value(item, *field).map(|value| attribute(&value).into()),
-        });
-        if let Some(value) = values.collect::<Option<String>>() {
-            let _ = write!(text, " {name}=\"{value}\"");
-            has_source |= pieces.contains(&HeaderPiece::Field(HeaderField::Source));
+    for HeaderAttribute { name, value } in &header.attributes {
+        let is_filled = |piece: &HeaderPiece| match piece {
+            HeaderPiece::Literal(_) | HeaderPiece::Field(HeaderField::Id) => true,
+            HeaderPiece::Field(field) => field_value(item, *field).is_some(),
+        };
+        let states_source = value.contains(&HeaderPiece::Field(HeaderField::Source));
+        // With any template, recalled messages are no instruction, and their only source says so.
+        let is_false = is_recalled && !states_source && name.eq_ignore_ascii_case("source");
+        if is_false || !value.iter().all(is_filled) {
+            continue;
         }
+        let _ = write!(text, " {name}=\"");
+        for piece in value {
+            match piece {
+                HeaderPiece::Literal(literal) => text.push_str(literal),
+                HeaderPiece::Field(HeaderField::Id) => text.push_str(ids),
+                HeaderPiece::Field(field) => {
+                    attribute::push_escaped(text, &field_value(item, *field).unwrap_or_default());
+                }
+            }
+        }
+        text.push('"');
+        has_source |= states_source;
     }
-    // With any template, recalled messages are no instruction.
-    if item.messages.is_some() && !has_source {
+    if is_recalled && !has_source {
         let _ = write!(text, " source=\"{}\"", *RECORD);
     }
 }
 
-/// Returns the value of a field other than the id. Returns `None` if the document has none.
+/// Returns the value of a field. Returns `None` if the document has none.
 fn field_value(item: LabelledItem<'_>, field: HeaderField) -> Option<Cow<'_, str>> {
     match field {
         HeaderField::Id => Some(item.item.id.as_str().into()),
@@ -67,7 +80,11 @@ fn field_value(item: LabelledItem<'_>, field: HeaderField) -> Option<Cow<'_, str
 /// Returns the id of a further document in a header of a joined text that contains ids. Recalled messages are
 /// named by the first one, because short ones would have more tokens of ids than of text.
 pub(super) fn further_id(item: &RagItem) -> String {
-    if item.messages.is_some() { String::new() } else { format!(", {}", attribute(item.id.as_str())) }
+    if item.messages.is_some() {
+        String::new()
+    } else {
+        format!(", {}", attribute::escaped(item.id.as_str()))
+    }
 }
 
 /// Returns a label as it is sent and cited.
@@ -107,19 +124,8 @@ pub(super) fn attributes(header: &str) -> Vec<(String, String)> {
     while let Some((name, after)) = rest.split_once("=\"") {
         let Some((value, after)) = after.split_once('"') else { break };
         let name = name.rsplit(' ').next().unwrap_or_default();
-        let value =
-            value.replace("&gt;", ">").replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&");
-        found.push((name.to_owned(), value));
+        found.push((name.to_owned(), attribute::unescaped(value)));
         rest = after;
     }
     found
-}
-
-/// Returns a text that is safe as an attribute value: on one line, with `&`, `"`, `<` and `>` escaped.
-pub(super) fn attribute(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('"', "&quot;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace(['\n', '\r'], " ")
 }

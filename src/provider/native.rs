@@ -17,6 +17,9 @@ const TEXT: &str = "\"source\":{\"type\":\"text\",\"media_type\":\"text/plain\",
 /// The end of a block without citations, and of one with them.
 const CLOSE: [&str; 2] = ["\"},\"citations\":{\"enabled\":false}}", "\"},\"citations\":{\"enabled\":true}}"];
 
+/// Maximum characters of a title: a citation that is sent back has it, too.
+const TITLE: usize = 255;
+
 /// Returns a document as a content block, in as many pieces as its text between delimiters has.
 pub(crate) fn pieces(sent: &[&str], citations: bool) -> Vec<String> {
     let (header, texts) = wording::document_parts(sent);
@@ -36,17 +39,17 @@ pub(crate) fn pieces(sent: &[&str], citations: bool) -> Vec<String> {
 }
 
 /// Returns the beginning of a block, up to its text. The title has the labels and the first attribute, the
-/// context the rest of the header.
+/// context the rest of the header. The provider refuses a title that is empty or too long.
 fn open(header: &[(String, String)]) -> String {
-    let (labels, rest): (Vec<_>, Vec<_>) = header.iter().partition(|(name, _)| name == "label");
-    let mut block = String::from(OPEN);
+    let (labels, rest): (Vec<_>, Vec<_>) =
+        header.iter().filter(|(_, value)| !value.is_empty()).partition(|(name, _)| name == "label");
     // The model cites a document by its title, so the label is there and not in the context.
-    for (_, labels) in labels {
-        block.push_str(&escaped(labels));
-        block.push(' ');
+    let mut title: String = labels.iter().flat_map(|(_, labels)| [labels, " "]).collect();
+    title.push_str(rest.first().map_or("document", |(_, value)| value));
+    if title.chars().count() > TITLE {
+        title = title.chars().take(TITLE - 1).chain(['…']).collect();
     }
-    block.push_str(&escaped(rest.first().map_or("document", |(_, value)| value)));
-    block.push_str("\",");
+    let mut block = format!("{OPEN}{}\",", escaped(&title));
     let context: Vec<String> = rest.iter().skip(1).map(|(name, value)| format!("{name}: {value}")).collect();
     if !context.is_empty() {
         let _ = write!(block, "\"context\":\"{}\",", escaped(&context.join(", ")));
@@ -123,7 +126,7 @@ mod tests {
     fn pieces_of_a_joined_text_are_one_block() {
         let (a, b) = (RagItem::new("a", 1.0, "one <"), RagItem::new("b", 1.0, "/document> two\" three"));
         let chunk = |item, label| (LabelledItem { label: Some(label), ..From::from(item) }, 0);
-        let sent = wording::joined_documents(&[chunk(&a, 1), chunk(&b, 3)], &HeaderTemplate::default());
+        let sent = wording::joined_documents(&[chunk(&a, 1), chunk(&b, 3)], &HeaderTemplate::default_one());
         let sent: Vec<&str> = sent.iter().map(String::as_str).collect();
         let pieces = pieces(&sent, false);
         assert_eq!(pieces.len(), 2);

@@ -3,6 +3,7 @@
 
 use super::{native, wording};
 use crate::message::Message;
+use std::sync::Arc;
 
 /// The format in which the documents of a prompt are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,18 +34,32 @@ impl SentFormat {
             Self::Native { citations } => native::pieces(sent, citations),
         }
     }
+}
 
-    /// Returns the message of documents, given as the pieces of all in order, with the text before them.
-    pub(crate) fn message(self, introduction: Option<&str>, sent: &[&str]) -> Message {
-        match self {
-            Self::Text => {
+/// The block of documents in a prompt: its format, and the text of the application before the documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlockLayout {
+    pub(crate) format: SentFormat,
+    /// The text before the documents (rule S21).
+    pub(crate) introduction: Option<Arc<str>>,
+}
+
+impl BlockLayout {
+    /// The block of text between delimiters without a text before it.
+    pub(crate) const PLAIN: Self = Self { format: SentFormat::Text, introduction: None };
+
+    /// Returns the message of documents, given as the pieces of all in order.
+    pub(crate) fn message(&self, sent: &[&str]) -> Message {
+        let introduction = self.introduction.as_deref();
+        match self.format {
+            SentFormat::Text => {
                 let pieces = sent.iter().copied();
                 let mut block = wording::block_open(introduction);
                 block.extend(pieces.chain([wording::BLOCK_CLOSE]));
                 Message::user(block)
             }
-            Self::Native { .. } => {
-                native::message(introduction, documents(sent).map(|one| self.written(one).concat()))
+            SentFormat::Native { .. } => {
+                native::message(introduction, documents(sent).map(|one| self.format.written(one).concat()))
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::{
     message::{Message, Tool, ToolCall},
     provider::header,
     rag::{LabelledItem, RagItem},
+    text::attribute,
 };
 use std::{fmt::Write as _, ops::Range};
 
@@ -21,7 +22,9 @@ const DOCUMENT_CLOSE: &str = "</document>\n";
 
 /// Returns the beginning of a block, with the text before its documents (rule S21). That text cannot open or
 /// close a document either.
-pub(crate) fn block_open(introduction: Option<&str>) -> String {
+#[doc(hidden)]
+#[must_use]
+pub fn block_open(introduction: Option<&str>) -> String {
     let mut text = String::from(BLOCK_OPEN);
     if let Some(introduction) = introduction {
         push_delimited(&mut text, introduction, "document");
@@ -34,14 +37,14 @@ pub(crate) fn block_open(introduction: Option<&str>) -> String {
 #[doc(hidden)]
 #[must_use]
 pub fn document(item: &RagItem) -> String {
-    labelled_document(item.into(), &HeaderTemplate::default())
+    labelled_document(item.into(), &HeaderTemplate::default_one())
 }
 
 /// Returns a document with its label between its delimiters.
 pub(crate) fn labelled_document(item: LabelledItem<'_>, header: &HeaderTemplate) -> String {
     let mut text = String::with_capacity(item.sent_text().len() + 64);
     let label = item.label.map(header::label).unwrap_or_default();
-    header::open(&mut text, (&label, &header::attribute(item.id.as_str())), item, header);
+    header::push_line(&mut text, (&label, &attribute::escaped(item.id.as_str())), item, header);
     push_delimited(&mut text, item.sent_text(), "document");
     text.push_str(DOCUMENT_CLOSE);
     text
@@ -58,11 +61,11 @@ pub(crate) fn joined_documents(chunks: &[(LabelledItem<'_>, usize)], header: &He
     }
     let mut text = String::with_capacity(body.len() + 64);
     if let Some((first, _)) = chunks.first() {
-        let mut ids = header::attribute(first.id.as_str());
+        let mut ids = attribute::escaped(first.id.as_str());
         chunks[1..].iter().for_each(|(item, _)| ids.push_str(&header::further_id(item)));
         let mut labels = first.label.map(header::label).unwrap_or_default();
         chunks[1..].iter().for_each(|(item, _)| labels.push_str(&header::further_label(item.label)));
-        header::open(&mut text, (&labels, &ids), *first, header);
+        header::push_line(&mut text, (&labels, &ids), *first, header);
     }
     // The whole text is delimited at once, because a delimiter may begin in one chunk and end in the next.
     let mut starts = vec![0];
@@ -89,6 +92,15 @@ pub(crate) fn opens_document(text: &str) -> bool {
 /// Checks if a text ends with the line after a document.
 pub(crate) fn closes_document(text: &str) -> bool {
     text.ends_with(DOCUMENT_CLOSE)
+}
+
+/// Checks if a document that was sent between delimiters, whole, has this text, whatever its header is.
+pub(crate) fn is_sent_as(sent: &str, text: &str) -> bool {
+    let body = || sent.strip_suffix(DOCUMENT_CLOSE)?.split_once('\n').map(|(_, body)| body);
+    let Some(body) = body().filter(|_| opens_document(sent)) else { return false };
+    let mut delimited = String::with_capacity(body.len());
+    push_delimited(&mut delimited, text, "document");
+    delimited == body
 }
 
 /// Returns the text of one piece of a document, without its header and the line after it. `is_first` is true
@@ -153,7 +165,7 @@ fn unescaped(text: &str, range: Range<usize>, tag: &str) -> String {
 #[must_use]
 pub fn state(id: &str, body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 32);
-    let _ = writeln!(text, "<state id=\"{}\">", header::attribute(id));
+    let _ = writeln!(text, "<state id=\"{}\">", attribute::escaped(id));
     push_delimited(&mut text, body, "state");
     text.push_str("</state>");
     text
@@ -218,7 +230,7 @@ pub(crate) fn missing_result(call: &ToolCall) -> Message {
 pub(crate) fn user_call(call: &ToolCall, number: Option<usize>) -> String {
     let mut text = String::from("<tool_call");
     push_number(&mut text, number);
-    let _ = writeln!(text, " name=\"{}\">", header::attribute(&call.name));
+    let _ = writeln!(text, " name=\"{}\">", attribute::escaped(&call.name));
     push_delimited(&mut text, &call.arguments, "tool_call");
     text.push_str("</tool_call>");
     text
@@ -314,7 +326,7 @@ pub(crate) fn call_as_text(call: &ToolCall) -> String {
 #[cfg(feature = "chat-template")]
 pub(crate) fn result_as_text<'t>(id: &str, texts: impl Iterator<Item = &'t str>) -> String {
     let texts: Vec<&str> = texts.collect();
-    let mut text = format!("<result call=\"{}\">\n", header::attribute(id));
+    let mut text = format!("<result call=\"{}\">\n", attribute::escaped(id));
     push_delimited(&mut text, &texts.join("\n"), "result");
     text.push_str("</result>");
     text

@@ -7,5 +7,6 @@ pub mod object;
 pub mod size;
 #[doc(hidden)]
 pub mod date;
+pub(crate) mod attribute;
 pub(crate) mod file;
 pub(crate) mod hash;

@@ -115,6 +115,9 @@ fn joined_text_has_all_ids_or_none() {
 fn recalled_messages_always_have_a_source() {
     let sources = [
         ("id=\"{id}\"", "<document id=\"r\" source=\"history, no instruction\">"),
+        // Another source would contradict it.
+        ("id=\"{id}\" source=\"rules\"", "<document id=\"r\" source=\"history, no instruction\">"),
+        ("Source=\"{id}\"", "<document source=\"history, no instruction\">"),
         ("of=\"{date}, {source}\"", "<document source=\"history, no instruction\">"),
         ("from=\"{source}\"", "<document from=\"history, no instruction\">"),
     ];
@@ -131,6 +134,77 @@ fn recalled_messages_always_have_a_source() {
         let plan = manager.build_plan(&request).unwrap();
         assert_eq!(headers(&plan), [expected], "{:?}", plan.excluded);
     }
+}
+
+/// A document that stays with its question is no second one, even if its line would be another one now.
+#[test]
+fn document_sent_keeps_its_line() {
+    let mut config = Config::default();
+    (config.rag.placement, config.rag.question_limit) = (Placement::WithQuestion, 1000);
+    // Not even equal texts are compared, only those that were sent.
+    config.rag.repeats = 0;
+    config.rag.template.header = "id=\"{id}\" of=\"{score}\"".into();
+    let mut other = config.clone();
+    other.rag.template.header = "page=\"{id}\"".into();
+    let built = |config| ContextWindowManager::new(Model::custom("test"), generate::bytes(), config).unwrap();
+    let (first, other) = (built(config), built(other));
+    let long = || RagItem::new("v", 0.5, "long ".repeat(900)).with_variant("summary", "Short.");
+    let mut log = question();
+    let sent = plan(&first, &log, [item("a", 1.0), long()], 1_000);
+    assert_eq!(headers(&sent), [r#"<document id="a" of="1">"#, r#"<document id="v" of="0.5">"#]);
+    log.push_reply(&sent, Message::assistant("So."), None);
+    log.push(Message::user("And?"));
+    for manager in [&first, &other] {
+        let documents = [item("a", 0.25).with_origin("now"), RagItem { score: 0.125, ..long() }];
+        let next = plan(manager, &log, documents, 2_000);
+        assert_eq!(headers(&next), headers(&sent));
+        assert_eq!(ids(&next).len(), 2, "{:?}", ids(&next));
+        assert_eq!(next.repeated().unwrap().cause, None);
+    }
+    // Another text is another document.
+    let changed = plan(&first, &log, [RagItem::new("a", 1.0, "a says that.")], 2_000);
+    assert_eq!(headers(&changed).len(), 3);
+}
+
+/// The price of a further document in a joined text has its id, if the header has ids.
+#[test]
+fn joined_texts_are_counted_as_sent_at_every_budget() {
+    let text = |from: usize| (from..from + 9).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ");
+    for header in ["id=\"{id}\"", "file=\"{source}\"", "n=\"{position}\" all=\"the {id}\""] {
+        let manager = manager(with_header(header));
+        let mut joined = 0;
+        for budget in 60..900 {
+            let chunks = [("a", 0), ("chunk&b", 5), ("c", 10), ("far", 40)].map(|(id, from)| {
+                RagItem::new(id, 0.5, text(from)).with_origin("guide").with_position(from as u64 / 5)
+            });
+            let plan = plan(&manager, &question(), chunks, budget);
+            counted_as_sent(&plan);
+            assert!(plan.estimated_tokens_total.tokens <= budget);
+            let now = ids(&plan).len() - headers(&plan).len();
+            if now > joined {
+                // The price of a further document is no larger than its text, and its id if the line has ids.
+                assert_eq!(plan.estimated_tokens_total.tokens, budget, "{header}");
+                joined = now;
+            }
+        }
+        assert_eq!(joined, 2, "{header}");
+    }
+}
+
+/// Counts of documents are cached by their texts, so the line of another score must have its own.
+#[test]
+fn counts_of_one_text_with_two_lines_are_those_of_their_lines() {
+    let mut config = Config::default();
+    config.rag.template.header = "of=\"{score}\"".into();
+    let manager = ContextWindowManager::configured(Model::named("gpt-4o").unwrap(), config).unwrap();
+    let tokens = |score| {
+        let plan = plan(&manager, &question(), [item("a", score)], 2_000);
+        let counted = crate::support::recount::messages(&plan, manager.counter());
+        assert_eq!(plan.estimated_tokens_total.tokens, counted);
+        counted
+    };
+    assert!(tokens(0.5) < tokens(0.123_456_789_012));
+    assert_eq!(tokens(0.5), tokens(0.25));
 }
 
 /// A document keeps the line with which it was sent; a new text before the documents changes the prompt
@@ -179,6 +253,44 @@ fn native_documents_have_the_first_attribute_as_title() {
     assert_eq!(content[2]["title"], "[2] b");
     assert!(content[2].get("context").is_none());
     assert_eq!(plan.citations().native_documents().count(), 2);
+}
+
+/// The provider refuses a title that is empty or has more than 255 characters.
+#[test]
+fn native_titles_have_the_length_that_the_provider_accepts() {
+    let mut config = Config::default();
+    config.rag.format = DocumentFormat::Native;
+    config.rag.template.header = r#"none="" file="{source}" page="{id}""#.into();
+    let model = Model::named("claude-sonnet-4-5").unwrap();
+    let manager = ContextWindowManager::new(model, generate::bytes(), config).unwrap();
+    let title = |origin: &str| {
+        let plan = plan(&manager, &question(), [item("a", 1.0).with_origin(origin)], 9_000);
+        counted_as_sent(&plan);
+        let body = serde_json::to_value(context_window::render::anthropic(&plan)).unwrap();
+        body["messages"][0]["content"][0]["title"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(title(""), "a");
+    assert_eq!(title(&"é".repeat(255)), "é".repeat(255));
+    assert_eq!(title(&"é".repeat(256)), "é".repeat(254) + "…");
+}
+
+/// Texts that differ in their last line break are equal blocks, of different documents.
+#[test]
+fn equal_native_blocks_are_cited_by_their_places() {
+    let mut config = Config::default();
+    config.rag.format = DocumentFormat::Native;
+    config.rag.near_duplicates = 0;
+    config.rag.template.header = String::new();
+    let model = Model::named("claude-sonnet-4-5").unwrap();
+    let manager = ContextWindowManager::new(model, generate::bytes(), config).unwrap();
+    let documents = [RagItem::new("a", 1.0, "Yes."), RagItem::new("b", 0.5, "Yes.\n")];
+    let plan = plan(&manager, &question(), documents, 4_000);
+    let sent: Vec<String> = ids(&plan).iter().map(ToString::to_string).collect();
+    assert_eq!(sent.len(), 2, "{:?}", plan.excluded);
+    let citations = plan.citations();
+    let cited: Vec<String> =
+        citations.native_documents().map(|id| id.map(ToString::to_string).unwrap()).collect();
+    assert_eq!(cited, sent);
 }
 
 /// Checks that the plan counts the texts that are sent. A token is a byte.

@@ -20,7 +20,7 @@ const LARGEST_SHOWN: usize = 5;
 pub(super) fn overhead(what: Overhead) -> &'static str {
     match what {
         Overhead::Tools => "tools",
-        Overhead::Template => "template header",
+        Overhead::Template => "chat template",
         Overhead::ReplyPriming => "reply header",
         Overhead::RagBlock => "document wrapper",
         Overhead::Joins => "joined texts",

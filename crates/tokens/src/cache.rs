@@ -78,7 +78,8 @@ pub struct DocumentText<'a> {
     pub id: &'a str,
     /// The origin of the document, if the delimiters contain it.
     pub origin: Option<&'a Arc<str>>,
-    /// Its header without its label, if that is more than its id and origin.
+    /// Its header without its label, unless that is its id and origin alone, as the two fields above have
+    /// them.
     pub header: Option<&'a Arc<str>>,
     /// Its label, if the delimiters contain it.
     pub label: Option<u32>,
@@ -167,8 +168,7 @@ const ENTRY: u64 = 160;
 
 impl Weighter<Key, Known> for Bytes {
     fn weight(&self, key: &Key, _: &Known) -> u64 {
-        let header = key.attributes.as_ref().and_then(|attributes| attributes.header.as_ref());
-        (key.text.len() + header.map_or(0, |header| header.len())) as u64 + ENTRY
+        key.text.len() as u64 + ENTRY
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - Input: the selection, and the texts that are retained where they were sent.
 //! - Output: rows and messages of the draft, and lines of the overhead.
-//! - Rules: O1, S10, S14, S20, B3, N3.
+//! - Rules: O1, S10, S14, S20, S21, B3, N3.
 
 use super::{LaidOut, arrangement, included::ask_about_document};
 use crate::{
@@ -19,7 +19,10 @@ use crate::{
         eligibility::Eligibility,
         select::Inclusion,
     },
-    provider::{conform::TurnPosition, sent_document},
+    provider::{
+        conform::TurnPosition,
+        sent_document::{self, BlockLayout},
+    },
     rag::LabelledItem,
 };
 use std::sync::Arc;
@@ -95,9 +98,8 @@ impl<'r> LaidOut<'r> {
         }
         let form = self.candidates.retained().shorter_form(place, document);
         let shorter_form = form.map(|name| ShorterForm { name: Arc::clone(name), fuller: SENT_BEFORE });
-        let native = self.meter.format().citations();
-        let introduction = self.meter.introduction().cloned();
-        let has_facts = shorter_form.is_some() || native.is_some() || introduction.is_some();
+        let block = self.block_layout();
+        let has_facts = shorter_form.is_some() || block.is_some();
         self.draft.rows.push(PlannedItem {
             id: row,
             kind: ItemKind::Document,
@@ -108,9 +110,8 @@ impl<'r> LaidOut<'r> {
             ttl: None,
             reason: kept.reason,
             token_estimate: self.meter.counted(tokens),
-            document: has_facts.then(|| {
-                Box::new(DocumentFacts { shorter_form, native, introduction, ..DocumentFacts::default() })
-            }),
+            document: has_facts
+                .then(|| Box::new(DocumentFacts { shorter_form, block, ..DocumentFacts::default() })),
             body: Message::user(&*document.text),
         });
     }
@@ -151,8 +152,13 @@ impl<'r> LaidOut<'r> {
         self.draft.document_ranks = numbered(&in_order);
         self.draft.documents = in_order;
         let texts: Vec<&str> = sent.iter().map(String::as_str).collect();
-        let introduction = self.meter.introduction().map(|text| &**text);
-        self.end_of_block(self.meter.format().message(introduction, &texts), (pieces, added))
+        self.end_of_block(self.meter.block_layout().message(&texts), (pieces, added))
+    }
+
+    /// Returns the block of documents for its rows. Returns `None` for a plain one.
+    fn block_layout(&self) -> Option<Arc<BlockLayout>> {
+        let layout = self.meter.block_layout();
+        (**layout != BlockLayout::PLAIN).then(|| Arc::clone(layout))
     }
 
     /// Returns an included document in the form in which it is sent.
@@ -202,8 +208,7 @@ impl<'r> LaidOut<'r> {
                 messages: self.candidates.quoted_messages(&item),
                 label: item.label,
                 shorter_form: self.shorter_form(rank, item),
-                native: self.meter.format().citations(),
-                introduction: self.meter.introduction().cloned(),
+                block: self.block_layout(),
             })),
             body: Message::user(body),
         });

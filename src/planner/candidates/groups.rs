@@ -82,7 +82,8 @@ impl Groups {
     }
 }
 
-/// Returns the first name of each group that shares a text with another one: they are one group.
+/// Returns, for the name of each group that shares a text with others, the first name of these groups: they
+/// are one group.
 fn shared_names<'a>(items: &'a RetrievedItems, documents: &[Document]) -> BTreeMap<&'a str, &'a str> {
     let ids = ranks_by_id(items, documents);
     let mut beside: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

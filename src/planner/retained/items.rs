@@ -3,7 +3,7 @@
 //! - Input: a request, and the texts that its conversation remembers as sent.
 //! - Output: [`RetainedItems`]: the retained texts before each message, and the documents and state that are
 //!   new.
-//! - Rules: S10, S11, S12, S20, O5.
+//! - Rules: S10, S11, S12, S17, S20, S21, O5.
 
 use super::late::{self, LateAdditions};
 use crate::{
@@ -15,10 +15,8 @@ use crate::{
         anchor::{SentAgain, Sticky},
     },
     planner::{rendering::ToolResultRendering, request::PlanRequest},
-    provider::{
-        conform::TargetProfile, header, meter::Meter, native, render, sent_document::SentFormat, wording,
-    },
-    rag::{Form, LabelledItem, RagItem},
+    provider::{conform::TargetProfile, meter::Meter, native, render, sent_document::BlockLayout, wording},
+    rag::{Form, RagItem},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,10 +30,8 @@ use std::{
 pub(crate) struct RetainedItems<'a> {
     request: &'a PlanRequest<'a>,
     profile: TargetProfile,
-    /// The format in which documents are sent.
-    format: SentFormat,
-    /// The text before the documents of a block.
-    introduction: Option<Arc<str>>,
+    /// The block in which documents are sent.
+    block: Arc<BlockLayout>,
     /// Parts of the head that are sent at the end (rule S12).
     late: LateAdditions<'a>,
     /// True if texts are retained at all.
@@ -82,8 +78,7 @@ impl<'a> RetainedItems<'a> {
         let mut retained = Self {
             request,
             profile,
-            format: meter.format(),
-            introduction: meter.introduction().cloned(),
+            block: Arc::clone(meter.block_layout()),
             late: LateAdditions::new(request, target, &profile, retains_texts),
             retains_texts,
             released_before: released.filter(|_| retains_texts).unwrap_or_default(),
@@ -107,23 +102,19 @@ impl<'a> RetainedItems<'a> {
             && (sticky.question_sent || has_documents)
             && profile.accepts_state_last()
             && !brings_the_set;
-        retained.match_documents(meter, again);
+        retained.match_documents(again);
         retained
     }
 
     /// Matches the documents of the request with the retained ones. The others compete for tokens.
-    fn match_documents(&mut self, meter: &Meter, again: &SentAgain) {
+    fn match_documents(&mut self, again: &SentAgain) {
         let log = self.log();
         self.competing.reserve(self.request.rag.len());
         for (at, item) in self.request.rag.iter().enumerate() {
-            // Compared as sent, with delimiters: only an identical text is a repeat.
-            // A text keeps the label that it was sent with, or none.
-            // The form in which it was sent stays (rule S17).
+            // Only an identical text is a repeat, in the form in which it was sent (rule S17). The line
+            // before it stays as it was sent (rule S21).
             let sent_form = |(place, sent): (u32, &SentText)| {
-                let label = header::labels_in(&sent.text).first().copied();
-                let is_sent = |form: &Form| {
-                    sent.text == meter.delimited_document(LabelledItem { item, form: *form, label })
-                };
+                let is_sent = |form: &Form| wording::is_sent_as(&sent.text, item.text_in(*form));
                 let chunk = || self.is_chunk(place, sent, item).then_some(Form::WHOLE);
                 let form = item.forms().find(is_sent).or_else(chunk)?;
                 Some(((place, sent.id.clone(), sent.text.clone()), form))
@@ -252,7 +243,7 @@ impl<'a> RetainedItems<'a> {
     /// Builds the message of documents that are retained.
     pub(crate) fn documents_message(&self, documents: &[SentText]) -> Message {
         let texts: Vec<&str> = documents.iter().map(|document| &*document.text).collect();
-        self.format.message(self.introduction.as_deref(), &texts)
+        self.block.message(&texts)
     }
 
     /// Returns the row ids of the documents before a message.

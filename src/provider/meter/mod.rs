@@ -13,7 +13,7 @@ use crate::{
         media_prices::MediaPrices,
         model::{Model, WireFormatCosts},
         native,
-        sent_document::SentFormat,
+        sent_document::{BlockLayout, SentFormat},
         wording,
     },
     rag::LabelledItem,
@@ -116,11 +116,10 @@ pub(crate) struct Meter {
     tags: [u32; 2],
     /// The attributes in the delimiters of a document.
     header: Arc<HeaderTemplate>,
-    /// The text before the documents of a block.
-    introduction: Option<Arc<str>>,
+    /// The block of documents.
+    layout: Arc<BlockLayout>,
+    /// The tokens of the text before native documents.
     introduction_tokens: u64,
-    /// The format of new documents.
-    format: SentFormat,
     /// The tokens of the lines around documents that are text.
     lines: u64,
     /// The last declared tools. An application usually declares the same tools with every request.
@@ -135,7 +134,7 @@ impl Meter {
         model: &Model,
         documents: &DocumentTemplate,
     ) -> Result<Self, Error> {
-        let header = HeaderTemplate::parse(&documents.header).unwrap_or_default();
+        let header = documents.parsed()?;
         let introduction = documents.introduction.trim();
         let introduction = (!introduction.is_empty()).then(|| introduction.into());
         // The template is compiled once per meter, since that is costly.
@@ -164,8 +163,7 @@ impl Meter {
             introduction_tokens: introduction
                 .as_deref()
                 .map_or(Ok(0), |text| counter.count(text).map(|count| count.tokens))?,
-            introduction,
-            format: SentFormat::Text,
+            layout: Arc::new(BlockLayout { format: SentFormat::Text, introduction }),
             lines,
             counter,
             tools: Arc::default(),
@@ -176,17 +174,19 @@ impl Meter {
 
     /// Returns the same meter for documents as content blocks.
     pub(crate) fn with_native_documents(&self, citations: bool) -> Self {
-        Self { format: SentFormat::Native { citations }, ..self.clone() }
+        let format = SentFormat::Native { citations };
+        let introduction = self.layout.introduction.clone();
+        Self { layout: Arc::new(BlockLayout { format, introduction }), ..self.clone() }
     }
 
     /// Returns the format in which documents are sent.
     pub(crate) fn format(&self) -> SentFormat {
-        self.format
+        self.layout.format
     }
 
-    /// Returns the text before the documents of a block.
-    pub(crate) fn introduction(&self) -> Option<&Arc<str>> {
-        self.introduction.as_ref()
+    /// Returns the block in which documents are sent.
+    pub(crate) fn block_layout(&self) -> &Arc<BlockLayout> {
+        &self.layout
     }
 
     /// Returns the profile of the target.
@@ -322,14 +322,14 @@ impl Meter {
     ) -> Result<Weight, Error> {
         let item = item.into();
         // A count as a block, which is longer, has a key of its own.
-        let (hash, part) = match self.format {
+        let (hash, part) = match self.format() {
             SentFormat::Text => (hash, 0),
             SentFormat::Native { citations } => {
                 (hash ^ NATIVE_HASHES[usize::from(citations)], self.frames.part)
             }
         };
         let Some(limit) = limit.checked_sub(part) else { return Ok(Weight::Over) };
-        // A header that has other attributes than the id and the origin is a part of the cache key.
+        // The cache key has the id and the origin, or any other header as it is written.
         let other = (!self.header.is_default).then(|| header::header_attributes(item, &self.header).into());
         let document = DocumentText {
             text: item.sent_text(),
@@ -339,7 +339,7 @@ impl Meter {
             header: other.as_ref(),
             label: item.label,
         };
-        let text = || self.format.written(&[&self.delimited_document(item)]).concat();
+        let text = || self.format().written(&[&self.delimited_document(item)]).concat();
         Ok(match self.counter.count_document_within(document, limit, text)?.into() {
             Weight::Exactly(tokens) => Weight::Exactly(tokens.saturating_add(part)),
             Weight::Over => Weight::Over,
@@ -355,14 +355,14 @@ impl Meter {
     /// Counts the pieces of one document, given between delimiters, as they are sent. Also returns the tokens
     /// of the whole document minus their sum.
     pub(crate) fn document_pieces(&self, sent: &[&str]) -> Result<(Vec<u64>, i128), Error> {
-        let written = self.format.written(sent);
+        let written = self.format().written(sent);
         let mut tokens: Vec<u64> =
             written.iter().map(|piece| self.count_recurring(piece)).collect::<Result<_, _>>()?;
         let joined = match written.as_slice() {
             [_] => 0,
             _ => self.joins(&written.concat(), tokens.iter().copied())?,
         };
-        if let (Some(first), SentFormat::Native { .. }) = (tokens.first_mut(), self.format) {
+        if let (Some(first), SentFormat::Native { .. }) = (tokens.first_mut(), self.format()) {
             *first = first.saturating_add(self.frames.part);
         }
         Ok((tokens, joined))
@@ -376,7 +376,7 @@ impl Meter {
 
     /// Counts a part of a document without delimiters.
     pub(crate) fn document_part(&self, text: &str) -> Result<u64, Error> {
-        self.count_recurring(&match self.format {
+        self.count_recurring(&match self.format() {
             SentFormat::Text => wording::delimited_part(text, "document"),
             SentFormat::Native { .. } => native::escaped(text),
         })
@@ -408,13 +408,13 @@ impl Meter {
         // An escape lengthens `<d` by one byte in the text.
         let bytes = item.sent_text().len() * 2 + header + 64 + label;
         // JSON lengthens a character by five bytes at most.
-        (if self.format == SentFormat::Text { bytes } else { bytes * 6 + 256 }) as u64
+        (if self.format() == SentFormat::Text { bytes } else { bytes * 6 + 256 }) as u64
     }
 
     /// Returns the tokens of the message around documents, without the documents. A message of native ones
     /// has no lines of its own, and the text before them and each of them is a part.
     pub(crate) fn block(&self) -> u64 {
-        let text = match (self.format, &self.introduction) {
+        let text = match (self.format(), &self.layout.introduction) {
             (SentFormat::Text, _) => self.frames.part + self.lines,
             (SentFormat::Native { .. }, Some(_)) => self.frames.part + self.introduction_tokens,
             (SentFormat::Native { .. }, None) => 0,
@@ -425,7 +425,7 @@ impl Meter {
     /// Returns true if the counts of the block and of its documents add up to the count of the whole.
     pub(crate) fn block_adds_up(&self) -> bool {
         // Each native document is counted by itself.
-        self.format != SentFormat::Text || self.counter.adds_up_at_delimiters()
+        self.format() != SentFormat::Text || self.counter.adds_up_at_delimiters()
     }
 
     /// Returns the tokens that are saved by each message of this role that merges with another one.

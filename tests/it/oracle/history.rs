@@ -151,14 +151,15 @@ impl Oracle<'_> {
         };
         let origin = origin.map(str::to_owned);
         let id = attribute("id", Some(document.id.to_owned()));
+        // The length of a date does not depend on the day: years have four digits.
+        let date = document.date.map(|_| "2026-11-27".to_owned());
         let header = match self.template() {
             None => id + &attribute("source", origin),
             Some(0) => {
                 let position = document.position.map(|position| format!("no. {position}"));
-                // The length of a date does not depend on the day: years have four digits.
-                let date = document.date.map(|_| "2026-11-27".to_owned());
                 attribute("n", position) + &attribute("file", origin) + &id + &attribute("on", date)
             }
+            Some(2) => attribute("on", date) + &attribute("source", document.recalls.and(origin)),
             Some(_) => {
                 let points = attribute("of", Some(format!("{} points", document.score)));
                 let named = |origin: &String| (form > 0).then(|| format!("v{}, {origin}", form - 1));

@@ -99,9 +99,11 @@ struct Texts {
 const IDS: [&str; 8] = ["d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"];
 
 /// The templates of documents: the header, and the text before the documents.
-pub const TEMPLATES: [(&str, &str); 2] = [
+pub const TEMPLATES: [(&str, &str); 3] = [
     (r#"n="no. {position}" file="{source}" id="{id}" on="{date}""#, "Found for <document> you:\nuse it. "),
     (r#"kind="<page>" of="{score} points" as="{form}, {source}""#, ""),
+    // Many documents have no attribute at all.
+    (r#"on="{date}""#, ""),
 ];
 
 /// Returns these sessions, almost half of them with texts of words, and some with variants of documents.

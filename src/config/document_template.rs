@@ -1,5 +1,7 @@
 //! The texts around documents, as an application words them.
 
+use super::fault::Fault;
+use crate::text::{attribute, plain::short};
 use serde::{Deserialize, Serialize};
 
 /// The table `[rag.template]`: the texts around documents (rule S21).
@@ -11,13 +13,25 @@ pub struct DocumentTemplate {
     /// `{date}` (year, month, day), `{position}`, `{form}` (the name of a shorter form). An attribute is left
     /// out if the document lacks its field.
     pub header: String,
-    /// The text before the first document, for example a sentence about their origin. Empty by default.
+    /// The text before the documents of each block, such as a sentence about their origin. Empty by default.
     pub introduction: String,
 }
 
 impl Default for DocumentTemplate {
     fn default() -> Self {
         Self { header: r#"id="{id}" source="{source}""#.into(), introduction: String::new() }
+    }
+}
+
+impl DocumentTemplate {
+    /// Reads the header.
+    pub(crate) fn parsed(&self) -> Result<HeaderTemplate, Fault> {
+        HeaderTemplate::parse(&self.header).map_err(|found| Fault {
+            keys: &["rag.template.header"],
+            found,
+            expected: "attributes such as id=\"{id}\" source=\"{source}\"; the fields are {id}, {source}, \
+                       {score}, {date}, {position} and {form} (rule S21)",
+        })
     }
 }
 
@@ -46,6 +60,7 @@ impl HeaderField {
 /// A piece of an attribute's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeaderPiece {
+    /// A text, escaped already.
     Literal(String),
     Field(HeaderField),
 }
@@ -61,24 +76,29 @@ pub(crate) struct HeaderAttribute {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeaderTemplate {
     pub(crate) attributes: Vec<HeaderAttribute>,
-    /// True if it is the default one.
+    /// True for the default header, which is counted without being written.
     pub(crate) is_default: bool,
 }
 
 impl HeaderTemplate {
+    /// Reads the default header.
+    pub(crate) fn default_one() -> Self {
+        Self::parse(&DocumentTemplate::default().header).expect("the default header has no fault")
+    }
+
     /// Reads a header. An error is a description of the first fault.
     pub(crate) fn parse(header: &str) -> Result<Self, String> {
         let mut attributes: Vec<HeaderAttribute> = Vec::new();
         let mut rest = header.trim_start_matches(' ');
         while !rest.is_empty() {
-            let (attribute, after) = attribute(rest)?;
+            let (attribute, after) = read_attribute(rest)?;
             if attributes.iter().any(|other| other.name.eq_ignore_ascii_case(&attribute.name)) {
-                return Err(format!("the attribute {} twice", attribute.name));
+                return Err(format!("the attribute {} twice", short(&attribute.name)));
             }
             attributes.push(attribute);
             rest = after.trim_start_matches(' ');
             if !rest.is_empty() && rest.len() == after.len() {
-                return Err(format!("no space before {rest}"));
+                return Err(format!("no space before {}", short(rest)));
             }
         }
         let is_default = header == DocumentTemplate::default().header;
@@ -105,29 +125,22 @@ impl HeaderTemplate {
     }
 }
 
-impl Default for HeaderTemplate {
-    fn default() -> Self {
-        let attribute =
-            |name: &str, field| HeaderAttribute { name: name.into(), value: vec![HeaderPiece::Field(field)] };
-        let attributes = vec![attribute("id", HeaderField::Id), attribute("source", HeaderField::Source)];
-        Self { attributes, is_default: true }
-    }
-}
-
 /// Reads one attribute from the beginning of a text. Also returns the text after it.
-fn attribute(text: &str) -> Result<(HeaderAttribute, &str), String> {
+fn read_attribute(text: &str) -> Result<(HeaderAttribute, &str), String> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return Err(format!("no attribute at {text}"));
+        return Err(format!("no attribute at {}", short(text)));
     }
     if name.eq_ignore_ascii_case("label") {
         return Err("the attribute label, which rag.labels sets".into());
     }
-    let Some(rest) = rest.strip_prefix("=\"") else { return Err(format!("no =\" after {name}")) };
-    let Some((value, rest)) = rest.split_once('"') else { return Err(format!("no \" at the end of {name}")) };
+    let Some(rest) = rest.strip_prefix("=\"") else { return Err(format!("no =\" after {}", short(name))) };
+    let Some((value, rest)) = rest.split_once('"') else {
+        return Err(format!("no \" at the end of {}", short(name)));
+    };
     if let Some(control) = value.chars().find(|c| c.is_control()) {
-        return Err(format!("{} in {name}", control.escape_default()));
+        return Err(format!("{} in {}", control.escape_default(), short(name)));
     }
     Ok((HeaderAttribute { name: name.into(), value: pieces(value)? }, rest))
 }
@@ -140,19 +153,19 @@ fn pieces(value: &str) -> Result<Vec<HeaderPiece>, String> {
         let at = rest.find(['{', '}']).unwrap_or(rest.len());
         let (literal, after) = rest.split_at(at);
         if !literal.is_empty() {
-            pieces.push(HeaderPiece::Literal(literal.into()));
+            pieces.push(HeaderPiece::Literal(attribute::escaped(literal)));
         }
         let Some(inside) = after.strip_prefix('{') else {
             if after.is_empty() {
                 break;
             }
-            return Err(format!("a }} without {{ in {value}"));
+            return Err(format!("a }} without {{ in {}", short(value)));
         };
         let Some((name, after)) = inside.split_once('}') else {
-            return Err(format!("a {{ without }} in {value}"));
+            return Err(format!("a {{ without }} in {}", short(value)));
         };
         let field = HeaderField::ALL.into_iter().find(|(own, _)| *own == name);
-        let Some((_, field)) = field else { return Err(format!("the unknown field {{{name}}}")) };
+        let Some((_, field)) = field else { return Err(format!("the unknown field {{{}}}", short(name))) };
         pieces.push(HeaderPiece::Field(field));
         rest = after;
     }
@@ -162,11 +175,6 @@ fn pieces(value: &str) -> Result<Vec<HeaderPiece>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn default_header_is_read_as_the_default_template() {
-        assert_eq!(HeaderTemplate::parse(&DocumentTemplate::default().header), Ok(HeaderTemplate::default()));
-    }
 
     #[test]
     fn faults_are_named() {
