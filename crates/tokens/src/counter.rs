@@ -83,7 +83,8 @@ const OR_FILE: &str = if cfg!(feature = "hf") {
 static NEXT_TAG: AtomicU32 = AtomicU32::new(8);
 
 impl TokenCounter {
-    /// The names that [`TokenCounter::named`] accepts in this build.
+    /// The names that [`TokenCounter::named`] accepts in this build. With the feature `loadable` alone, an
+    /// encoding has to be loaded first.
     pub const NAMES: &'static [&'static str] = &[
         #[cfg(feature = "encodings")]
         "o200k_base",

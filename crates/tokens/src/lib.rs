@@ -23,6 +23,7 @@
 //! - `openai`: the encodings `o200k_base` and `cl100k_base`, embedded.
 //! - `compact`: the same in 2 MB of the program in place of 21 MB. The first use of each takes about 50 ms.
 //! - `loadable`: the same from files that the program loads (`TokenCounter::load_encoding`).
+//! - `encodings`: the code of the encodings without their tables, which `openai` and `loadable` need.
 //! - `hf`: any Hugging Face `tokenizer.json`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
