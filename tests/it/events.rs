@@ -211,3 +211,28 @@ fn reply_reports_its_stop_reason_and_window_usage() {
     let doubted = ContextEvent::ReportNotBelieved { reported: 0, counted: third.counted() };
     assert_eq!(log.push_reply(&third, Message::assistant("."), Usage::openai(0, 0, 0)).events, [doubted]);
 }
+
+/// The module for Python and the package for JavaScript hand these objects to applications.
+#[test]
+fn events_are_objects_with_their_kind() {
+    let usage = manager().usage(&PlanRequest::new(&Conversation::from([Message::user("How?")]))).unwrap();
+    let (from, to) = (Level::Normal, Level::Approaching);
+    let summary = Some("Ida paid.".to_owned());
+    let (messages, conversation_tokens, limit, request_tokens, max_tokens) = (6, 900, 1_000, 700, 200);
+    let (tokens_before, tokens_after, freed) = (900, 300, 600);
+    let events = [
+        ContextEvent::Usage(usage),
+        ContextEvent::LevelCrossed { from, to },
+        ContextEvent::RuleAsk { id: "m2.r0".into() },
+        ContextEvent::SummaryRequested { messages, conversation_tokens, limit, request_tokens, max_tokens },
+        ContextEvent::Compacted { number: 1, messages, tokens_before, tokens_after, freed, limit, summary },
+        ContextEvent::ReportNotBelieved { reported: 5, counted: 9 },
+        ContextEvent::MaxTokens,
+        ContextEvent::WindowFull,
+        ContextEvent::ReasoningDropped { ids: vec!["m3".into()], dropped: true, reason: "expired".into() },
+        ContextEvent::ClearedByProvider { edit: "clear_tool_uses_20250919".into(), tokens: 40 },
+        ContextEvent::TtlAsk { id: "note".into() },
+    ];
+    let lines: Vec<String> = events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
