@@ -2,59 +2,40 @@
 //! counter with a wire format (counts match the sent text, rule N3).
 
 use crate::{
-    config::{DocumentTemplate, HeaderField, HeaderTemplate},
+    config::{DocumentTemplate, HeaderTemplate},
     error::{Error, Repr},
-    media,
-    message::{Message, Part, Reasoning, Role, Tool, ToolCall, WireFormat},
-    provider::weight::Weight,
+    message::{Message, Reasoning, Role, Tool, WireFormat},
     provider::{
-        conform::{TargetProfile, TurnPosition, is_object},
-        header,
+        conform::{TargetProfile, TurnPosition},
         media_prices::MediaPrices,
         model::{Model, WireFormatCosts},
-        native,
         sent_document::{BlockLayout, SentFormat},
+        weight::Weight,
         wording,
     },
-    rag::LabelledItem,
-    tokens::{Certainty, DocumentText, TokenCount, TokenCounter},
+    tokens::{Certainty, TokenCount, TokenCounter},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+mod bounds;
 mod declared;
+mod documents;
 #[cfg(feature = "chat-template")]
 mod template;
 mod tools;
 
+#[cfg(test)]
+pub(crate) use bounds::most_tokens;
+pub(crate) use bounds::text_bytes;
+pub use bounds::{bytes, bytes_of_a_user};
 use declared::DeclaredTools;
 pub(crate) use declared::{DeclarationNote, and_more};
 
 #[cfg(feature = "chat-template")]
 use {crate::message::Prompt, template::Rendered};
 
-/// The maximum tokens of an image for any model, and of any other medium: a document of 1,000 pages (figures:
-/// `config/models.toml`).
-const MAX_IMAGE_TOKENS: u64 = 48_169;
-const MAX_MEDIUM_TOKENS: u64 = 26_501_000;
-/// Returns the maximum tokens of an image, or of another medium.
-#[cfg(test)]
-pub(crate) fn most_tokens(is_image: bool) -> u64 {
-    if is_image { MAX_IMAGE_TOKENS } else { MAX_MEDIUM_TOKENS }
-}
-
-/// The maximum tokens that a wire format adds to a part, a call or a name.
-const MAX_FRAME_TOKENS: u64 = 3;
-/// The maximum bytes of a text that this library adds to a message.
-const MAX_WORDS_TOKENS: u64 = 80;
 /// The bytes of encrypted reasoning per token. The text is hidden, and base64 has four bytes for three.
 const BYTES_PER_HIDDEN_TOKEN: u64 = 4;
-
-/// The maximum size in bytes of arguments that are parsed when a message is added, to check that they are an
-/// object.
-const READ_ON_PUSH: usize = 1 << 16;
-
-/// Bits by which the cached counts of documents as blocks differ, without citations and with them.
-const NATIVE_HASHES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
 
 /// The roles in the order of their discriminants, which are the indices of `Frames::roles`.
 const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
@@ -307,125 +288,10 @@ impl Meter {
         self.joins(&texts.join("\n\n"), std::iter::once(apart))
     }
 
-    /// Returns a document between its delimiters.
-    pub(crate) fn delimited_document<'i>(&self, item: impl Into<LabelledItem<'i>>) -> String {
-        wording::labelled_document(item.into(), &self.header)
-    }
-
-    /// Counts a document of the block together with its delimiters. `hash` is the
-    /// [`text_hash`](crate::text::hash::text_hash) of the text that is sent.
-    pub(crate) fn document<'i>(
-        &self,
-        item: impl Into<LabelledItem<'i>>,
-        hash: u64,
-        limit: u64,
-    ) -> Result<Weight, Error> {
-        let item = item.into();
-        // A count as a block, which is longer, has a key of its own.
-        let (hash, part) = match self.format() {
-            SentFormat::Text => (hash, 0),
-            SentFormat::Native { citations } => {
-                (hash ^ NATIVE_HASHES[usize::from(citations)], self.frames.part)
-            }
-        };
-        let Some(limit) = limit.checked_sub(part) else { return Ok(Weight::Over) };
-        // The cache key has the id and the origin, or any other header as it is written.
-        let other = (!self.header.is_default).then(|| header::header_attributes(item, &self.header).into());
-        let document = DocumentText {
-            text: item.sent_text(),
-            hash,
-            id: item.id.as_str(),
-            origin: header::source(item.item).filter(|_| other.is_none()),
-            header: other.as_ref(),
-            label: item.label,
-        };
-        let text = || self.format().written(&[&self.delimited_document(item)]).concat();
-        Ok(match self.counter.count_document_within(document, limit, text)?.into() {
-            Weight::Exactly(tokens) => Weight::Exactly(tokens.saturating_add(part)),
-            Weight::Over => Weight::Over,
-        })
-    }
-
     /// Counts a text that recurs from request to request. Without a limit the count is never `None`, so the
     /// fallback is not reached.
     fn count_recurring(&self, text: &str) -> Result<u64, Error> {
         Ok(self.counter.count_recurring_within(text, u64::MAX)?.unwrap_or(u64::MAX))
-    }
-
-    /// Counts the pieces of one document, given between delimiters, as they are sent. Also returns the tokens
-    /// of the whole document minus their sum.
-    pub(crate) fn document_pieces(&self, sent: &[&str]) -> Result<(Vec<u64>, i128), Error> {
-        let written = self.format().written(sent);
-        let mut tokens: Vec<u64> =
-            written.iter().map(|piece| self.count_recurring(piece)).collect::<Result<_, _>>()?;
-        let joined = match written.as_slice() {
-            [_] => 0,
-            _ => self.joins(&written.concat(), tokens.iter().copied())?,
-        };
-        if let (Some(first), SentFormat::Native { .. }) = (tokens.first_mut(), self.format()) {
-            *first = first.saturating_add(self.frames.part);
-        }
-        Ok((tokens, joined))
-    }
-
-    /// Returns overlapping documents as one text between delimiters, as it is sent, in pieces: one for each.
-    /// Each document comes with the bytes at its beginning that the one before it contains.
-    pub(crate) fn joined_documents(&self, chunks: &[(LabelledItem<'_>, usize)]) -> Vec<String> {
-        wording::joined_documents(chunks, &self.header)
-    }
-
-    /// Counts a part of a document without delimiters.
-    pub(crate) fn document_part(&self, text: &str) -> Result<u64, Error> {
-        self.count_recurring(&match self.format() {
-            SentFormat::Text => wording::delimited_part(text, "document"),
-            SentFormat::Native { .. } => native::escaped(text),
-        })
-    }
-
-    /// Counts the id of a further document in the header of a joined text, and its label.
-    pub(crate) fn further_id(&self, item: LabelledItem<'_>) -> Result<u64, Error> {
-        let label = match item.label {
-            Some(_) => self.count_recurring(&header::further_label(item.label))?,
-            None => 0,
-        };
-        let id = if self.header.contains(HeaderField::Id) {
-            self.count_recurring(&header::further_id(&item))?
-        } else {
-            0
-        };
-        Ok(id.saturating_add(label))
-    }
-
-    /// Returns a number of bytes that bounds the tokens of a document with its delimiters.
-    pub(crate) fn document_bytes(&self, item: LabelledItem<'_>) -> u64 {
-        let header = if self.header.is_default {
-            // Escapes lengthen `"` to 6 bytes in id and origin.
-            (item.id.as_str().len() + header::source(item.item).map_or(0, |source| source.len())) * 6
-        } else {
-            header::header_attributes(item, &self.header).len()
-        };
-        let label = item.label.map_or(0, |label| header::label(label).len() + 9);
-        // An escape lengthens `<d` by one byte in the text.
-        let bytes = item.sent_text().len() * 2 + header + 64 + label;
-        // JSON lengthens a character by five bytes at most.
-        (if self.format() == SentFormat::Text { bytes } else { bytes * 6 + 256 }) as u64
-    }
-
-    /// Returns the tokens of the message around documents, without the documents. A message of native ones
-    /// has no lines of its own, and the text before them and each of them is a part.
-    pub(crate) fn block(&self) -> u64 {
-        let text = match (self.format(), &self.layout.introduction) {
-            (SentFormat::Text, _) => self.frames.part + self.lines,
-            (SentFormat::Native { .. }, Some(_)) => self.frames.part + self.introduction_tokens,
-            (SentFormat::Native { .. }, None) => 0,
-        };
-        self.role_frame(Role::User) + text
-    }
-
-    /// Returns true if the counts of the block and of its documents add up to the count of the whole.
-    pub(crate) fn block_adds_up(&self) -> bool {
-        // Each native document is counted by itself.
-        self.format() != SentFormat::Text || self.counter.adds_up_at_delimiters()
     }
 
     /// Returns the tokens that are saved by each message of this role that merges with another one.
@@ -593,95 +459,4 @@ fn hidden_reasoning_tokens(message: &Message) -> u64 {
         bytes.div_ceil(BYTES_PER_HIDDEN_TOKEN)
     };
     message.reasoning().iter().map(hidden).sum()
-}
-
-/// Returns a number of bytes that bounds the tokens of a message without its frame, for any target. It covers
-/// the texts, and reserves space for parts, names, calls, media and texts that this library adds.
-#[doc(hidden)]
-#[must_use]
-pub fn bytes(message: &Message) -> u64 {
-    if let Some(sizes) = message.sizes() {
-        return sizes.bytes;
-    }
-    let (parts, images) = (message.parts().len() as u64, message.images().count() as u64);
-    let others = message.parts().iter().map(|part| match part {
-        Part::Opaque { json, .. } => media::count(json),
-        Part::Text(_) | Part::Image { .. } => 0,
-    });
-    let media = images * MAX_IMAGE_TOKENS + others.sum::<u64>() * MAX_MEDIUM_TOKENS;
-    let noted = message.role().instructs() && !message.is_empty();
-    let silent = message.role() == Role::Tool && message.text().trim().is_empty();
-    let named = if message.has_opaque_parts() { parts } else { images };
-    let framed = parts + u64::from(message.name().is_some()) + message.tool_calls().len() as u64;
-    // Arguments that are not an object become a string in one, and a text that could close a note's delimiter
-    // is escaped.
-    let wrapped = |call: &ToolCall| {
-        if call.arguments.len() <= READ_ON_PUSH && is_object(&call.arguments) {
-            return 0;
-        }
-        // A JSON escape lengthens such a byte by at most 5 bytes.
-        let escaped = call.arguments.bytes().filter(|byte| *byte < 0x20 || b"\"\\".contains(byte)).count();
-        5 * escaped as u64 + 9
-    };
-    let wrapping: u64 = message.tool_calls().iter().map(wrapped).sum();
-    let delimiters: u64 = if noted {
-        message.texts().map(|text| text.bytes().filter(|byte| *byte == b'<').count() as u64).sum()
-    } else {
-        0
-    };
-    let words = u64::from(noted) + u64::from(silent) + named;
-    text_bytes(message) + wrapping + delimiters + media + framed * MAX_FRAME_TOKENS + words * MAX_WORDS_TOKENS
-}
-
-/// Returns an upper bound in bytes for a message that is sent in the user role (calls of the user, rule H9).
-/// It is a message whose calls become text, or the result of such a call. The bound includes the lines around
-/// them.
-#[doc(hidden)]
-#[must_use]
-pub fn bytes_of_a_user(message: &Message) -> u64 {
-    if let Some(sizes) = message.sizes() {
-        return sizes.bytes_of_a_user;
-    }
-    let calls = message.tool_calls();
-    let results = u64::from(message.role() == Role::Tool);
-    if calls.is_empty() && results == 0 {
-        return bytes(message);
-    }
-    let texts =
-        message.texts().map(|text| text.bytes().filter(|byte| b"<\"&>".contains(byte)).count() as u64);
-    bytes(message)
-        + 6 * texts.sum::<u64>()
-        + (calls.len() as u64 + results) * (MAX_WORDS_TOKENS + MAX_FRAME_TOKENS)
-}
-
-/// Returns the bytes of a message's texts and of its hidden reasoning, without anything around them.
-pub(crate) fn text_bytes(message: &Message) -> u64 {
-    message.texts().map(|text| text.len() as u64).sum::<u64>() + hidden_reasoning_tokens(message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_wire_format_adds_more_than_its_bounds() {
-        use WireFormat::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
-        for wire_format in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
-            let form = WireFormatCosts::from_wire_format(wire_format);
-            assert!(
-                [form.part, form.call, form.name].iter().all(|frame| *frame <= MAX_FRAME_TOKENS),
-                "{wire_format:?}"
-            );
-        }
-        let longest = wording::left_out_part(&"x".repeat(100));
-        assert!(
-            [longest.len(), wording::LEFT_OUT_IMAGE.len(), wording::system_note("").len()]
-                .iter()
-                .all(|length| *length as u64 <= MAX_WORDS_TOKENS)
-        );
-        let call = ToolCall::new("c", "", "");
-        let longest =
-            [wording::user_call(&call, Some(9_999_999)), wording::user_result("", true, Some(9_999_999))];
-        assert!(longest.iter().all(|text| text.len() as u64 <= MAX_WORDS_TOKENS), "{longest:?}");
-    }
 }
