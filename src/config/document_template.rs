@@ -101,6 +101,7 @@ impl HeaderTemplate {
                 return Err(format!("no space before {}", short(rest)));
             }
         }
+        // Compared as text, because an equal header in other words is rare.
         let is_default = header == DocumentTemplate::default().header;
         let template = Self { attributes, is_default };
         // The ids of joined chunks are counted once.
@@ -132,6 +133,7 @@ fn read_attribute(text: &str) -> Result<(HeaderAttribute, &str), String> {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return Err(format!("no attribute at {}", short(text)));
     }
+    // Citations find the label at its own place, before all others.
     if name.eq_ignore_ascii_case("label") {
         return Err("the attribute label, which rag.labels sets".into());
     }
@@ -139,6 +141,7 @@ fn read_attribute(text: &str) -> Result<(HeaderAttribute, &str), String> {
     let Some((value, rest)) = rest.split_once('"') else {
         return Err(format!("no \" at the end of {}", short(name)));
     };
+    // A line break would end the line before the document.
     if let Some(control) = value.chars().find(|c| c.is_control()) {
         return Err(format!("{} in {}", control.escape_default(), short(name)));
     }

@@ -100,6 +100,7 @@ pub(super) fn further_label(further: Option<u32>) -> String {
 /// Returns the labels in the line before a document. Returns nothing if it has none, or is none of these
 /// lines.
 pub(crate) fn labels_in(text: &str) -> Vec<u32> {
+    // Only a line of this library begins like this, because texts are escaped.
     let Some(rest) = text.strip_prefix("<document label=\"") else { return Vec::new() };
     let Some((labels, _)) = rest.split_once('"') else { return Vec::new() };
     let number = |label: &str| label.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
@@ -122,6 +123,7 @@ pub(super) fn attributes(header: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = header;
     while let Some((name, after)) = rest.split_once("=\"") {
+        // A quotation mark inside of a value is escaped.
         let Some((value, after)) = after.split_once('"') else { break };
         let name = name.rsplit(' ').next().unwrap_or_default();
         found.push((name.to_owned(), attribute::unescaped(value)));

@@ -32,6 +32,7 @@ pub(crate) fn pieces(sent: &[&str], citations: bool) -> Vec<String> {
     if let Some(first) = pieces.first_mut() {
         first.insert_str(0, &open(&header));
     }
+    // Without the end a cut block would be no JSON, so the last piece has it.
     if let Some(last) = pieces.last_mut() {
         last.push_str(CLOSE[usize::from(citations)]);
     }

@@ -47,6 +47,7 @@ impl CompactionJob {
     /// The ids of the messages that the summary replaces.
     #[wasm_bindgen(getter, js_name = archivedIds)]
     pub fn archived_ids(&self) -> Vec<String> {
+        // Typed ids mean nothing outside of Rust.
         self.job.archived_ids().iter().map(ItemId::to_string).collect()
     }
 

@@ -57,8 +57,8 @@ impl Conversation {
 
 #[wasm_bindgen]
 impl Conversation {
-    /// Creates a conversation, empty or with these messages. `wireFormat` is their format: `openai` (default),
-    /// `openai_responses`, `anthropic` or `gemini`.
+    /// Creates a conversation, empty or with these messages. `wireFormat` is their format: `openai`
+    /// (default), `openai_responses`, `anthropic` or `gemini`.
     #[wasm_bindgen(constructor)]
     pub fn new(messages: Option<Messages>, wire_format: Option<String>) -> Result<Conversation, JsValue> {
         let conversation = Self::from_log(core::Conversation::new());
@@ -207,6 +207,7 @@ impl Conversation {
     /// Returns the ids of all messages in order.
     pub fn ids(&self) -> Result<Vec<String>, JsValue> {
         let log = self.log.read()?;
+        // Plans name a message without an id by its place, too.
         let id = |(at, message): (usize, &Message)| {
             message.id().map_or_else(|| format!("m{at}"), ToString::to_string)
         };
@@ -236,6 +237,7 @@ impl Conversation {
     /// own.
     pub fn events(&self, start: Option<usize>) -> Result<Vec<String>, JsValue> {
         let log = self.log.read()?;
+        // Each entry is a text, so that a store can append it as a line.
         let entries = log.events_from(start.unwrap_or_default());
         entries.map(|entry| serde_json::to_string(&entry).map_err(|error| input(error.to_string()))).collect()
     }
@@ -260,11 +262,13 @@ impl Conversation {
     pub fn from_json(
         #[wasm_bindgen(unchecked_param_type = "ConversationJSON | string")] data: JsValue,
     ) -> Result<Conversation, JsValue> {
+        // A text is parsed here, because its entries may have numbers that JavaScript would round.
         let json = data.as_string().map_or_else(|| json::text(&data, "conversation"), Ok)?;
         let fault = |error: serde_json::Error| {
             input(format!("conversation: {error}; expected Conversation.toJSON()"))
         };
         let whole: ConversationJSON = serde_json::from_str(&json).map_err(fault)?;
+        // Entries of a later version may mean something else.
         if whole.version != VERSION {
             let found = whole.version;
             return Err(input(format!("conversation: version {found}; expected version {VERSION}")));

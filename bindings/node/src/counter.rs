@@ -26,6 +26,7 @@ pub(crate) fn of_function(function: js_sys::Function) -> TokenCounter {
         let counted = function
             .call1(&JsValue::NULL, &JsValue::from_str(text))
             .map_err(|error| CounterError(format!("it threw {}", described(&error))))?;
+        // A fraction would make counts depend on the order of sums.
         let tokens = counted.as_f64().and_then(json::whole);
         tokens.ok_or_else(|| {
             CounterError(format!("expected a number of tokens, found {}", described(&counted)))

@@ -94,6 +94,7 @@ impl From<&ModelEntry> for KnownModel {
             name: entry.name.clone(),
             provider: entry.provider.clone(),
             wire_format: entry.wire_format.name().to_owned(),
+            // Tokens are far below 2^53, so a float has them exactly.
             context_len: entry.context_len.map(|tokens| tokens as f64),
             max_output: entry.max_output.map(|tokens| tokens as f64),
             tokenizer: entry.tokenizer.clone(),
@@ -224,6 +225,7 @@ impl TryFrom<analysis::NativeCitation> for NativeCitation {
 
     fn try_from(one: analysis::NativeCitation) -> Result<Self, JsValue> {
         Ok(Self {
+            // No prompt has as many documents, so a larger number is a fault of the reply.
             document_index: u32::try_from(one.document_index).map_err(|error| input(error.to_string()))?,
             document: one.document.map(|id| id.to_string()),
             cited_text: one.cited_text.clone(),

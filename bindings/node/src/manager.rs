@@ -58,6 +58,7 @@ impl Manager {
                 layers = layers.with_text("config", text);
             }
             let config = layers.load()?.config;
+            // The manager completes its own copy by the model.
             let asked_config = config.clone();
             let model = match &settings.models {
                 Some(text) => {
@@ -116,6 +117,7 @@ impl Manager {
     ) -> Result<Plan, JsValue> {
         let file = SessionFile::new(name, text.into_bytes()).map_err(thrown)?;
         let session = file.session(id.as_deref()).map_err(thrown)?;
+        // A logged body is counted in its own format, as the tool does it.
         let manager = self.for_body(session.wire_format).map_err(thrown)?;
         let mut asked = Asked::from_session(&session);
         if let Some(budget) = prompt_budget {
@@ -157,6 +159,7 @@ impl Manager {
     ) -> Result<f64, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
         let tools = self::tools(&tools)?;
+        // A log reads messages as `push` does, so both accept the same.
         let mut log = core::Conversation::new();
         context_window_formats::push_json(&mut log, &messages_json(&messages)?, form)
             .map_err(|error| placed(&error))?;
@@ -204,6 +207,7 @@ impl Manager {
         let job = match (id(first), id(last)) {
             (None, None) if now == Some(true) => compactor.now(&request),
             (None, None) => compactor.due(&request),
+            // A range is an explicit wish, so it need not be due.
             (first, last) => compactor.range(&request, first.as_ref(), last.as_ref()),
         };
         Ok(job.map_err(thrown)?.map(CompactionJob::from_request))
@@ -256,6 +260,7 @@ impl Manager {
         let Some(form) = logged.filter(|form| !self.has_own_format && takes(*form)) else {
             return Ok(Rc::clone(&self.inner));
         };
+        // The counter depends on the format, so the manager is another one.
         let model = model.clone().with_wire_format(form);
         let (own, config) = (manager.counter(), self.config.clone());
         let manager = if self.has_own_counter {

@@ -146,6 +146,7 @@ impl Plan {
     }
 
     fn part(&self, key: &str) -> Result<JsValue, JsValue> {
+        // The rows have the keys of the whole plan's JSON.
         js_sys::Reflect::get(&json::parse(&self.inner.to_json())?, &key.into())
     }
 
@@ -219,6 +220,7 @@ impl Plan {
 
     /// Compares this plan with a later one. Returns each change with the single input that causes it.
     pub fn diff(&self, later: &Plan) -> Result<Changes, JsValue> {
+        // Both plans are explained with their own conversation, options and model.
         let past = later.past()?;
         let request = later.asked.request(&past);
         let after = later.manager.0.explainer(&request);
@@ -292,6 +294,7 @@ impl Plan {
     /// true.
     pub fn html(&self, redact: Option<bool>) -> Result<String, JsValue> {
         self.ask(|manager, request| {
+            // The page shows a reason for every row.
             let explained = manager.explainer(request).explain_all()?;
             let page = report::html(&self.inner).with_explanations(&explained).with_model(&self.manager.1);
             Ok(page.with_request(request).with_redaction(redact == Some(true)).render()?)

@@ -42,6 +42,7 @@ impl Asked {
             given if given.is_object() && !js_sys::Array::is_array(given) => json::read(given, "request")?,
             given => return Err(input(format!("request: expected an object, found {}", json::kind(given)))),
         };
+        // Keys of a session file are read by its reader, so errors and rules are the same.
         let (mut session, mut beside) = (Map::new(), Map::new());
         // Null counts as absent, so that callers can pass optional values through.
         for (key, value) in given.into_iter().filter(|(_, value)| !value.is_null()) {
@@ -90,6 +91,7 @@ impl Asked {
     /// ones.
     pub(crate) fn find_recalled(&mut self, log: &Conversation) {
         if std::mem::take(&mut self.recalls) {
+            // Documents of the request stay before the recalled ones.
             let request = PlanRequest::new(log).with_retrieved(std::mem::take(&mut self.kept.documents));
             self.kept.documents = Recall::new().for_request(request).rag;
         }

@@ -70,6 +70,7 @@ impl KeptRequest {
         let mut request =
             request.with_tools(&self.tools).with_retrieved(self.documents.clone()).with_limits(self.limits);
         request = request.with_remote_context(self.remote.iter().cloned());
+        // Absent parts stay unset, because a request of the last prompt has them already.
         if let Some(focus) = &self.focus {
             request = request.with_focus(focus);
         }
@@ -98,7 +99,9 @@ impl KeptRequest {
     /// the one that the plan chose, if it chose its own. The anchor is that of the log, which drops it when
     /// another prompt is sent.
     pub fn remember(&mut self, log: &Conversation, budget: Option<u64>) {
+        // An explanation with another budget would be about another plan.
         self.limits.prompt_budget = budget.or(self.limits.prompt_budget);
+        // The log has another one once the next prompt is sent.
         if self.previous.is_none() {
             self.previous = log.anchor().cloned();
         }

@@ -16,6 +16,7 @@ use serde_json::Value;
 /// Returns a description of the expected names for any other one.
 pub fn wire_format(name: &str) -> Result<WireFormat, String> {
     match name {
+        // Files and the tool have the longer name.
         "openai" | "openai_chat" => Ok(WireFormat::OpenAiChat),
         "openai_responses" => Ok(WireFormat::OpenAiResponses),
         "anthropic" => Ok(WireFormat::Anthropic),
@@ -32,6 +33,7 @@ pub fn wire_format(name: &str) -> Result<WireFormat, String> {
 #[must_use]
 pub fn placed_text(error: &formats::Error) -> String {
     let text = error.to_string();
+    // The name `messages` and a place come first, then the key.
     let key = text.strip_prefix("messages:").and_then(|rest| rest.split_once(": ")).map(|(_, key)| key);
     match key {
         Some(key) if key.starts_with('[') => format!("messages{key}"),
@@ -71,6 +73,7 @@ pub fn rendered(messages: Vec<Message>, form: WireFormat) -> Value {
 /// Returns the messages of a body. Wire formats use different keys for them.
 #[must_use]
 pub fn messages_of(mut body: Value) -> Value {
+    // A body has exactly one of them, so the order has no meaning.
     ["messages", "input", "contents"]
         .iter()
         .find_map(|key| body.get_mut(*key).map(Value::take))
