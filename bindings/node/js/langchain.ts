@@ -1,5 +1,6 @@
 // An adapter for LangChain.js: the same message objects, in a prompt that fits.
 import { RunnableLambda } from "@langchain/core/runnables";
+import { convertToOpenAITool, isLangChainTool } from "@langchain/core/utils/function_calling";
 import { InputError } from "context-window";
 import { Trimmer, type TrimOptions } from "./trimmer.js";
 import type { WireMessage } from "./data.js";
@@ -73,19 +74,35 @@ function trimmerOf({ tokenCounter, strategy = "last", includeSystem = true, ...o
   if (strategy !== "last") throw new InputError("Input", `strategy: ${strategy}; expected last, because the live question has to stay`);
   if (includeSystem !== true) throw new InputError("Input", "includeSystem: false; expected true, because system messages always stay");
   if (options.maxTokens === undefined) throw new InputError("Input", "maxTokens: nothing; expected a number of tokens");
-  return new Trimmer<LangChainMessage>(toWire, tokenCounter === undefined ? options : { ...options, counter: tokenCounter });
+  return new Trimmer<LangChainMessage>(toWire, tokenCounter === undefined ? options : { ...options, counter: tokenCounter }, true);
+}
+
+/** The parts of a model call of an agent that are read. */
+export interface ModelCall {
+  messages: readonly LangChainMessage[];
+  /** The system message, which the messages do not have. */
+  systemMessage?: LangChainMessage | undefined;
+  tools?: readonly unknown[] | undefined;
 }
 
 /**
- * Returns a middleware for `createAgent`: each prompt of the model fits, with its tools counted. The state of
- * the agent keeps every message.
+ * Returns a middleware for `createAgent`: each prompt of the model fits, with its system message and its tools
+ * counted. The state of the agent keeps every message.
  */
 export function contextWindowMiddleware(options?: TrimOptions) {
   const trimmer = new Trimmer<LangChainMessage>(toWire, options);
   return {
     name: "contextWindow",
-    wrapModelCall<R extends { messages: readonly LangChainMessage[] }, A>(request: R, handler: (request: R) => A): A {
-      return handler({ ...request, messages: trimmer.trim(request.messages) });
+    wrapModelCall<R extends ModelCall, A>(request: R, handler: (request: R) => A): A {
+      const { messages, systemMessage: system, tools } = request;
+      const before = system !== undefined && String(system.content ?? "") !== "" ? [system] : [];
+      const kept = trimmer.trim([...before, ...messages], wireTools(tools));
+      return handler({ ...request, messages: kept.filter((message) => message !== system) });
     },
   };
+}
+
+/** Returns the functions of a call as OpenAI declares them. Tools of a provider have no definition to count. */
+function wireTools(tools: readonly unknown[] | undefined): unknown[] {
+  return (tools ?? []).filter((tool) => isLangChainTool(tool)).map((tool) => convertToOpenAITool(tool as Parameters<typeof convertToOpenAITool>[0]));
 }

@@ -17,8 +17,9 @@ export interface TrimOptions {
   /** Maximum tokens of the messages (default: the model's prompt budget). */
   maxTokens?: number;
   /**
-   * What happens if the messages that a prompt needs exceed the budget. `warn` (default) writes a warning and
-   * returns the system messages alone, `throw` throws a `BudgetError`, `send` returns all that is needed.
+   * The treatment of messages that a prompt needs and that exceed the budget: `warn` (default) warns and sends
+   * them, `throw` throws a `BudgetError`, `send` sends them. With `warn`, `trimMessages` and `pruneMessages`
+   * return the system messages alone, because they are no prompt yet.
    */
   onOverflow?: "throw" | "warn" | "send";
   /** Is called with each plan. Do not keep it: it is freed afterwards. */
@@ -30,15 +31,28 @@ export type ToWire<M> = (message: M) => WireMessage[];
 
 const KNOWN = ["model", "manager", "tokenizer", "counter", "config", "maxTokens", "onOverflow", "onPlan"];
 
+/** The conversations that are remembered. A server has several at a time, and each keeps its own window. */
+const REMEMBERED = 8;
+
+/** A conversation of an earlier call: its messages as text, their ids, its log, and the record of its prompt. */
+interface Remembered {
+  texts: string[];
+  ids: string[][];
+  log: Conversation;
+  anchor: Anchor | undefined;
+}
+
 /** Chooses the messages of a prompt, and returns the objects that it was given. */
 export class Trimmer<M> {
   readonly #toWire: ToWire<M>;
   readonly #options: TrimOptions;
   readonly #manager: Manager;
-  /** The messages of the last call as text, their ids, and the record of its prompt. */
-  #last: { texts: string[]; ids: string[][]; log: Conversation; anchor: Anchor } | undefined;
+  /** True if messages that are too long are no prompt yet, so that nobody could refuse them. */
+  readonly #isFunction: boolean;
+  /** The last conversations, the newest first. */
+  #recent: Remembered[] = [];
 
-  constructor(toWire: ToWire<M>, options: TrimOptions = {}) {
+  constructor(toWire: ToWire<M>, options: TrimOptions = {}, isFunction = false) {
     const unknown = Object.keys(options).find((key) => !KNOWN.includes(key));
     if (unknown !== undefined) {
       throw new InputError("Input", `options: unknown key \`${unknown}\`; expected one of ${KNOWN.join(", ")}`);
@@ -50,6 +64,7 @@ export class Trimmer<M> {
     // The default encoding need not be loaded, and an unknown model is estimated anyway.
     const tokenizer = options.tokenizer ?? (options.model === undefined ? "chars/4" : undefined);
     this.#toWire = toWire;
+    this.#isFunction = isFunction;
     this.#options = options;
     // A call without a result would get one, which is no object of the framework.
     const own = { ...config, conversation: { repair: "drop", tool_results: "keep", ...config.conversation } } as ConfigTables;
@@ -62,7 +77,8 @@ export class Trimmer<M> {
 
   /** Returns the messages that fit, in their order. Calls and their results stay together. */
   trim(messages: readonly M[], tools?: unknown[]): M[] {
-    const { log, ids, texts, anchor } = this.#logged(messages);
+    const current = this.#logged(messages);
+    const { log, ids, anchor } = current;
     if (log.length === 0 && ids.every((own) => own.length === 0)) return [...messages];
     const { maxTokens, onPlan, onOverflow = "warn" } = this.#options;
     const plan = this.#manager.plan(log, {
@@ -72,36 +88,44 @@ export class Trimmer<M> {
     });
     try {
       onPlan?.(plan);
-      this.#last = { texts, ids, log, anchor: plan.anchor() };
+      current.anchor = plan.anchor();
       const included = new Set(plan.included.map((row) => row.id));
       const kept = messages.filter((_, at) => ids[at]!.length === 0 || ids[at]!.some((id) => included.has(id)));
       if (!plan.isOverflow || onOverflow === "send") return kept;
       const text = `the messages that a prompt needs have ${plan.tokens} tokens; expected at most ${plan.budget}`;
       if (onOverflow === "throw") throw new BudgetError("Budget", text);
-      console.warn(`context-window: ${text}: only system messages are returned`);
+      console.warn(`context-window: ${text}; ${this.#isFunction ? "only system messages are returned" : "they are sent nevertheless"}`);
+      // An agent that lost its running call would call the tool again, without end.
+      if (!this.#isFunction) return kept;
       return messages.filter((message) => this.#toWire(message).some((wire) => (wire as { role?: string }).role === "system"));
     } finally {
       plan.free();
     }
   }
 
-  /** Returns the log of these messages. One that continues the last one is continued. */
-  #logged(messages: readonly M[]) {
+  /** Returns the conversation of these messages. One that continues a remembered one is continued. */
+  #logged(messages: readonly M[]): Remembered {
     const wires = messages.map((message) => this.#toWire(message));
     const texts = wires.map((wire) => JSON.stringify(wire));
-    const last = this.#last;
-    const continues = last !== undefined && last.texts.length <= texts.length && last.texts.every((text, at) => text === texts[at]);
-    if (last !== undefined && !continues) last.log.free();
-    const log = continues ? last.log : new Conversation();
-    const ids = continues ? [...last.ids] : [];
-    for (const wire of wires.slice(ids.length)) ids.push(wire.length === 0 ? [] : log.push(wire));
-    return { log, ids, texts, anchor: continues ? last.anchor : undefined };
+    const continued = ({ texts: own }: Remembered) => own.length <= texts.length && own.every((text, at) => text === texts[at]);
+    // The longest one, because a conversation may begin like another one.
+    const [last] = this.#recent.filter(continued).sort((a, b) => b.texts.length - a.texts.length);
+    const current = last ?? { texts: [], ids: [], log: new Conversation(), anchor: undefined };
+    // Each message is kept as soon as it is in the log, because a later one may be refused.
+    this.#recent = [current, ...this.#recent.filter((one) => one !== current)];
+    for (const old of this.#recent.splice(REMEMBERED)) old.log.free();
+    for (let at = current.ids.length; at < wires.length; at++) {
+      const wire = wires[at]!;
+      current.ids.push(wire.length === 0 ? [] : current.log.push(wire));
+      current.texts.push(texts[at]!);
+    }
+    return current;
   }
 
   /** Gives the memory back. */
   free(): void {
-    this.#last?.log.free();
-    this.#last = undefined;
+    for (const { log } of this.#recent) log.free();
+    this.#recent = [];
     if (this.#options.manager === undefined) this.#manager.free();
   }
 }

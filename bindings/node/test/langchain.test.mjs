@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AIMessage, HumanMessage, SystemMessage, ToolMessage, trimMessages as theirs } from "@langchain/core/messages";
+import { tool } from "@langchain/core/tools";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
 import { createAgent, createMiddleware } from "langchain";
 import { contextWindowMiddleware, trimMessages } from "context-window/langchain";
@@ -82,4 +83,25 @@ test("an agent keeps every message, and its model gets those that fit", async ()
   assert.ok(sent.length > 1 && sent.length < 15, `${sent.length} messages`);
   assert.equal(sent[0].getType(), "human");
   assert.equal(sent.at(-1).content, "And now?");
+});
+
+test("the middleware counts the system message and the tools", () => {
+  const sizes = [];
+  const middleware = contextWindowMiddleware({ onPlan: (plan) => sizes.push(plan.tokens) });
+  const track = tool(() => "here", { name: "track", description: "Finds a parcel. ".repeat(20), schema: { type: "object", properties: { id: { type: "number" } } } });
+  const messages = [new HumanMessage("Where is my parcel?")];
+  const requests = [
+    { messages },
+    { messages, systemMessage: new SystemMessage("") },
+    { messages, systemMessage: new SystemMessage("Be brief. ".repeat(30)) },
+    { messages, tools: [track, { type: "web_search_20250305", name: "web_search" }] },
+  ];
+  for (const request of requests) {
+    const sent = middleware.wrapModelCall(request, (given) => given);
+    assert.deepEqual(sent, request);
+    assert.equal(sent.messages[0], messages[0]);
+  }
+  const [alone, empty, system, tools] = sizes;
+  assert.equal(empty, alone);
+  assert.ok(system > alone + 60 && tools > alone + 70, `${sizes}`);
 });
