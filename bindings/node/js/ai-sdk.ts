@@ -1,4 +1,5 @@
 // An adapter for the AI SDK: the same messages by reference, in a prompt that fits.
+import { pruneMessages as pruneByKind, type ModelMessage } from "ai";
 import { toWire, wireTools, type SdkMessage } from "./sdk.js";
 import { Trimmer, type TrimOptions } from "./trimmer.js";
 
@@ -25,14 +26,27 @@ export function contextWindowMiddleware(options?: TrimOptions) {
   };
 }
 
+/** The options of `pruneMessages`: those of the AI SDK, and those of every adapter. */
+export interface PruneOptions<M> extends TrimOptions {
+  messages: readonly M[];
+  reasoning?: ByKind["reasoning"];
+  toolCalls?: ByKind["toolCalls"];
+  emptyMessages?: ByKind["emptyMessages"];
+}
+
+type ByKind = Parameters<typeof pruneByKind>[0];
+
 /**
- * Returns the messages that fit. It replaces `pruneMessages` of the AI SDK, which removes by kind: here a
- * message leaves only if the budget needs it, and a call never leaves without its result.
+ * Returns the messages that fit. It replaces `pruneMessages` of the AI SDK: after it has removed the kinds that
+ * you name, a message leaves only if the budget needs it, and a call never leaves without its result.
  */
-export function pruneMessages<M extends SdkMessage>({ messages, ...options }: TrimOptions & { messages: readonly M[] }): M[] {
+export function pruneMessages<M extends SdkMessage>({ messages, reasoning, toolCalls, emptyMessages, ...options }: PruneOptions<M>): M[] {
+  const kinds = Object.entries({ reasoning, toolCalls, emptyMessages }).filter(([, value]) => value !== undefined);
+  const given = { ...Object.fromEntries(kinds), messages: messages as unknown as ModelMessage[] };
+  const rest = kinds.length === 0 ? messages : (pruneByKind(given) as unknown as M[]);
   const trimmer = new Trimmer<SdkMessage>(toWire, options, true);
   try {
-    return trimmer.trim(messages) as M[];
+    return trimmer.trim(rest) as M[];
   } finally {
     trimmer.free();
   }

@@ -1,5 +1,6 @@
 // An adapter for LangChain.js: the same message objects, in a prompt that fits.
-import { RunnableLambda } from "@langchain/core/runnables";
+import { trimMessages as trimAsLangChain, type BaseMessage } from "@langchain/core/messages";
+import { RunnableLambda, type Runnable } from "@langchain/core/runnables";
 import { convertToOpenAITool, isLangChainTool } from "@langchain/core/utils/function_calling";
 import { InputError } from "context-window";
 import { Trimmer, type TrimOptions } from "./trimmer.js";
@@ -42,39 +43,77 @@ function contentPart(part: unknown): unknown {
   return typeof part === "string" || type === "text" || type === "image_url" ? part : { type: "text", text: JSON.stringify(part) };
 }
 
-/** The options of `trimMessages`: those of LangChain that a plan has a meaning for, and those of every adapter. */
-export interface TrimMessagesOptions extends TrimOptions {
+type LangChainOptions = Parameters<typeof trimAsLangChain>[1];
+
+/** The options of `trimMessages`: those of LangChain, and those of every adapter. */
+export interface TrimMessagesOptions extends TrimOptions, Omit<Partial<LangChainOptions>, "maxTokens"> {
   maxTokens: number;
-  /** Counts the tokens of messages, as in LangChain. It gets one message at a time, with a text alone. */
-  tokenCounter?: (text: string) => number;
-  /** Only `last` has a meaning: the newest turns stay. */
-  strategy?: "last";
-  /** System messages always stay, so only true is accepted. */
-  includeSystem?: true;
 }
+
+/** The options that have a meaning only for LangChain's own function. */
+const THEIRS = ["tokenCounter", "allowPartial", "textSplitter"] as const;
 
 /**
- * Returns the messages that fit. It replaces `trimMessages` of LangChain: the live question and the system
- * messages stay, calls and their results stay together, and the window begins with a message of the user.
- * Without messages, returns a runnable.
+ * Returns the messages that fit. It replaces `trimMessages` of LangChain: the live question stays, calls and
+ * their results stay together, and the least important messages leave in place of the oldest. `startOn`, `endOn`
+ * and `includeSystem` have the same meaning. With `strategy: "first"`, `allowPartial`, `textSplitter` or a
+ * `tokenCounter`, LangChain's own function trims. Without messages, returns a runnable.
  */
-export function trimMessages<M extends LangChainMessage>(messages: readonly M[], options: TrimMessagesOptions): M[];
-export function trimMessages<M extends LangChainMessage>(options: TrimMessagesOptions): RunnableLambda<M[], M[]>;
-export function trimMessages<M extends LangChainMessage>(first: readonly M[] | TrimMessagesOptions, options?: TrimMessagesOptions): M[] | RunnableLambda<M[], M[]> {
-  const trimmer = trimmerOf((options ?? first) as TrimMessagesOptions);
-  if (options === undefined) return RunnableLambda.from((messages: M[]) => trimmer.trim(messages) as M[]);
-  try {
-    return trimmer.trim(first as readonly M[]) as M[];
-  } finally {
-    trimmer.free();
+export function trimMessages<M extends BaseMessage>(messages: M[], options: TrimMessagesOptions): Promise<M[]>;
+export function trimMessages(options: TrimMessagesOptions): Runnable<BaseMessage[], BaseMessage[]>;
+export function trimMessages<M extends BaseMessage>(first: M[] | TrimMessagesOptions, options?: TrimMessagesOptions): Promise<M[]> | Runnable<BaseMessage[], BaseMessage[]> {
+  const { strategy, startOn, endOn, includeSystem, tokenCounter, allowPartial, textSplitter, ...own } = options ?? (first as TrimMessagesOptions);
+  if (own.maxTokens === undefined) throw new InputError("Input", "maxTokens: nothing; expected a number of tokens");
+  const theirs = { strategy, startOn, endOn, includeSystem, tokenCounter, allowPartial, textSplitter };
+  if (strategy === "first" || THEIRS.some((key) => Boolean(theirs[key]))) {
+    if (tokenCounter === undefined) throw new InputError("Input", "tokenCounter: nothing; expected a function of messages or a model, which LangChain needs for these options");
+    const needed = { ...withoutUndefined(theirs), tokenCounter, maxTokens: own.maxTokens };
+    return options === undefined ? trimAsLangChain(needed) : (trimAsLangChain(first as M[], needed) as Promise<M[]>);
   }
+  if (strategy !== undefined && strategy !== "last") throw new InputError("Input", `strategy: ${String(strategy)}; expected first or last`);
+  const kinds = { startOn: several(startOn), endOn: several(endOn), includeSystem: includeSystem === true };
+  const trimmer = new Trimmer<LangChainMessage>(toWire, own, true);
+  if (options === undefined) return RunnableLambda.from(async (messages: BaseMessage[]) => trimmed(trimmer, messages, kinds));
+  return (async () => {
+    try {
+      return trimmed(trimmer, first as M[], kinds);
+    } finally {
+      trimmer.free();
+    }
+  })();
 }
 
-function trimmerOf({ tokenCounter, strategy = "last", includeSystem = true, ...options }: TrimMessagesOptions): Trimmer<LangChainMessage> {
-  if (strategy !== "last") throw new InputError("Input", `strategy: ${strategy}; expected last, because the live question has to stay`);
-  if (includeSystem !== true) throw new InputError("Input", "includeSystem: false; expected true, because system messages always stay");
-  if (options.maxTokens === undefined) throw new InputError("Input", "maxTokens: nothing; expected a number of tokens");
-  return new Trimmer<LangChainMessage>(toWire, tokenCounter === undefined ? options : { ...options, counter: tokenCounter }, true);
+interface Kinds {
+  startOn: readonly unknown[];
+  endOn: readonly unknown[];
+  includeSystem: boolean;
+}
+
+function trimmed<M extends BaseMessage>(trimmer: Trimmer<LangChainMessage>, messages: readonly M[], { startOn, endOn, includeSystem }: Kinds): M[] {
+  let end = messages.length;
+  while (endOn.length > 0 && end > 0 && !isOneOf(messages[end - 1]!, endOn)) end--;
+  const candidates = messages.slice(0, end);
+  let kept = trimmer.trim(candidates) as M[];
+  // Without `includeSystem`, the system message leaves first, as the oldest one.
+  const others = candidates.filter((message) => message.getType() !== "system");
+  if (!includeSystem && kept.length < candidates.length && others.length < candidates.length) kept = trimmer.trim(others) as M[];
+  if (startOn.length === 0) return kept;
+  const isHead = (message: M) => includeSystem && message.getType() === "system";
+  const start = kept.findIndex((message) => isOneOf(message, startOn));
+  return kept.filter((message, at) => isHead(message) || (start >= 0 && at >= start));
+}
+
+/** Returns true if a message is of one of these types, given by name or by class. */
+function isOneOf(message: BaseMessage, kinds: readonly unknown[]): boolean {
+  return kinds.some((kind) => (typeof kind === "string" ? message.getType() === kind : message instanceof (kind as new () => unknown)));
+}
+
+function several<T>(given: T | T[] | undefined): T[] {
+  return given === undefined ? [] : Array.isArray(given) ? given : [given];
+}
+
+function withoutUndefined<T extends object>(given: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
 /** The parts of a model call of an agent that are read. */

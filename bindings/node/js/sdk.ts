@@ -18,6 +18,8 @@ export function toWire(message: SdkMessage): WireMessage[] {
   const { role, content } = message;
   if (typeof content === "string") return [{ role, content }];
   const parts = content as readonly Part[];
+  // It costs nothing, and the function that made it empty was asked to keep it.
+  if (parts.length === 0) return [];
   if (role === "tool") {
     const results = parts.filter((part) => part.type === "tool-result");
     return results.map((part) => ({ role, tool_call_id: part.toolCallId, content: outputText(part.output) }));

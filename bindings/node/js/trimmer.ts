@@ -66,8 +66,10 @@ export class Trimmer<M> {
     this.#toWire = toWire;
     this.#isFunction = isFunction;
     this.#options = options;
-    // A call without a result would get one, which is no object of the framework.
-    const own = { ...config, conversation: { repair: "drop", tool_results: "keep", ...config.conversation } } as ConfigTables;
+    // A provider refuses a call without a result, and one that is added is no object of the framework. Before it is
+    // a prompt, such a call may still wait for an approval.
+    const repair = isFunction ? "synthesize" : "drop";
+    const own = { ...config, conversation: { repair, tool_results: "keep", ...config.conversation } } as ConfigTables;
     this.#manager = options.manager ?? new Manager(model, {
       config: own,
       ...(tokenizer === undefined ? {} : { tokenizer }),

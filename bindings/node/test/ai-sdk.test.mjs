@@ -109,3 +109,20 @@ test("files, pictures and parts of providers pass", () => {
   ];
   assert.deepEqual(pruneMessages({ messages, maxTokens: 100_000 }), messages);
 });
+
+test("pruneMessages removes the kinds that the original removes", () => {
+  const messages = [
+    { role: "user", content: "Where is it?" },
+    { role: "assistant", content: [{ type: "reasoning", text: "Hm." }, { type: "tool-call", toolCallId: "a", toolName: "track", input: {} }] },
+    { role: "tool", content: [{ type: "tool-result", toolCallId: "a", toolName: "track", output: { type: "text", value: "here" } }] },
+    { role: "assistant", content: [{ type: "text", text: "Here." }] },
+    { role: "user", content: "Thanks" },
+  ];
+  for (const kinds of [{ reasoning: "all" }, { toolCalls: "before-last-message" }, { toolCalls: "all", emptyMessages: "keep" }]) {
+    assert.deepEqual(pruneMessages({ messages, ...kinds }), theirs({ messages, ...kinds }));
+  }
+  // A call that waits for an approval stays, because the list is no prompt yet.
+  const asked = [{ type: "tool-call", toolCallId: "b", toolName: "pay", input: {} }, { type: "tool-approval-request", toolCallId: "b", approvalId: "1" }];
+  const waiting = [...messages, { role: "assistant", content: asked }];
+  assert.deepEqual(pruneMessages({ messages: waiting }), waiting);
+});

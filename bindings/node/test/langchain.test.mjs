@@ -19,13 +19,39 @@ const talk = () => [
   new ToolMessage({ tool_call_id: "b", content: "here" }),
 ];
 
-test("trimMessages keeps the system message, the question and its running call", () => {
+const counter = (text) => Math.ceil(text.length / 4);
+
+test("trimMessages keeps the question and its running call", async () => {
   const messages = talk();
-  assert.deepEqual(trimMessages(messages, { maxTokens: 10_000 }), messages);
-  const trimmed = trimMessages(messages, { maxTokens: 120, tokenCounter: (text) => Math.ceil(text.length / 4) });
+  assert.deepEqual(await trimMessages(messages, { maxTokens: 10_000 }), messages);
+  const trimmed = await trimMessages(messages, { maxTokens: 120, includeSystem: true, counter });
   // Of the turn before, the question and the answer stay, and the long result leaves with its call.
   assert.deepEqual(trimmed, [messages[0], messages[1], ...messages.slice(4)]);
   assert.ok(trimmed.every((message) => messages.includes(message)));
+});
+
+test("trimMessages has the options of the original", async () => {
+  const messages = talk();
+  const without = await trimMessages(messages, { maxTokens: 120, counter });
+  assert.ok(!without.includes(messages[0]) && without.includes(messages[5]), "the system message leaves first");
+  assert.deepEqual(await trimMessages(messages, { maxTokens: 10_000, counter }), messages);
+  const answers = await trimMessages(messages, { maxTokens: 10_000, endOn: "ai" });
+  assert.deepEqual(answers, messages.slice(0, 7));
+  assert.deepEqual(await trimMessages(messages, { maxTokens: 10_000, endOn: [HumanMessage] }), messages.slice(0, 6));
+  assert.deepEqual(await trimMessages(messages, { maxTokens: 10_000, startOn: ["ai", "tool"] }), messages.slice(2));
+  assert.deepEqual(await trimMessages(messages, { maxTokens: 10_000, startOn: AIMessage, includeSystem: true }), [messages[0], ...messages.slice(2)]);
+  assert.deepEqual(await trimMessages(messages, { maxTokens: 10_000, startOn: "function" }), []);
+  // These have a meaning for LangChain's own function only.
+  for (const more of [{ strategy: "first" }, { strategy: "last", allowPartial: true }, { includeSystem: true }]) {
+    const options = { maxTokens: 3, tokenCounter: (all) => all.length, ...more };
+    assert.deepEqual(await trimMessages(messages, options), await theirs(messages, options));
+    assert.deepEqual(await trimMessages(options).invoke(messages), await theirs(messages, options));
+  }
+});
+
+test("a call that waits stays, because its list is no prompt yet", async () => {
+  const waiting = talk().slice(0, 7);
+  assert.deepEqual(await trimMessages(waiting, { maxTokens: 10_000 }), waiting);
 });
 
 test("as a runnable it stands before a model", async () => {
@@ -34,7 +60,7 @@ test("as a runnable it stands before a model", async () => {
 });
 
 test("no prompt loses a result or the question, where the original loses the question", async () => {
-  const counter = (messages) => messages.reduce((sum, message) => sum + Math.ceil(JSON.stringify(message.content).length / 4) + 4, 0);
+  const count = (messages) => messages.reduce((sum, message) => sum + Math.ceil(JSON.stringify(message.content).length / 4) + 4, 0);
   const faults = { own: 0, original: 0 };
   const check = (side, messages) => {
     const open = messages.flatMap((message) => (message.tool_calls ?? []).map((call) => call.id)).sort();
@@ -43,8 +69,8 @@ test("no prompt loses a result or the question, where the original loses the que
     if (!asks || open.join() !== answered.join()) faults[side]++;
   };
   for (let budget = 20; budget < 500; budget += 7) {
-    check("own", trimMessages(talk(), { maxTokens: budget, onOverflow: "send" }));
-    check("original", await theirs(talk(), { maxTokens: budget, strategy: "last", tokenCounter: counter, includeSystem: true }));
+    check("own", await trimMessages(talk(), { maxTokens: budget, includeSystem: true, onOverflow: "send" }));
+    check("original", await theirs(talk(), { maxTokens: budget, strategy: "last", tokenCounter: count, includeSystem: true }));
   }
   assert.equal(faults.own, 0);
   assert.ok(faults.original > 0, JSON.stringify(faults));
@@ -59,10 +85,10 @@ test("the middleware gives the model what fits", () => {
 });
 
 test("options without a meaning are refused", () => {
-  assert.throws(() => trimMessages(talk(), { maxTokens: 5, strategy: "first" }), InputError);
-  assert.throws(() => trimMessages(talk(), { maxTokens: 5, includeSystem: false }), InputError);
+  assert.throws(() => trimMessages(talk(), { maxTokens: 5, strategy: "first" }), /tokenCounter/);
+  assert.throws(() => trimMessages(talk(), { maxTokens: 5, strategy: "middle" }), InputError);
   assert.throws(() => trimMessages(talk(), {}), /maxTokens/);
-  assert.throws(() => trimMessages(talk(), { maxTokens: 5, startOn: "human" }), /unknown key `startOn`/);
+  assert.throws(() => trimMessages(talk(), { maxTokens: 5, startsOn: "human" }), /unknown key `startsOn`/);
 });
 
 test("an agent keeps every message, and its model gets those that fit", async () => {
