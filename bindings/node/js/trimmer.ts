@@ -32,7 +32,7 @@ export type ToWire<M> = (message: M) => WireMessage[];
 const KNOWN = ["model", "manager", "tokenizer", "counter", "config", "maxTokens", "onOverflow", "onPlan"];
 
 /** The conversations that are remembered. A server has several at a time, and each keeps its own window. */
-const REMEMBERED = 8;
+const REMEMBERED = 16;
 
 /** A conversation of an earlier call: its messages as text, their ids, its log, and the record of its prompt. */
 interface Remembered {
@@ -40,6 +40,16 @@ interface Remembered {
   ids: string[][];
   log: Conversation;
   anchor: Anchor | undefined;
+  /** The fingerprint of the first prompt whose messages all later ones repeat. */
+  epoch: string;
+}
+
+/** The messages that fit, their tokens, and the fingerprints of the prompt and of the first one that it repeats. */
+export interface Fitting<M> {
+  messages: M[];
+  tokens: number;
+  fingerprint: string;
+  epoch: string;
 }
 
 /** Chooses the messages of a prompt, and returns the objects that it was given. */
@@ -79,10 +89,16 @@ export class Trimmer<M> {
 
   /** Returns the messages that fit, in their order. Calls and their results stay together. */
   trim(messages: readonly M[], tools?: unknown[]): M[] {
+    return this.fit(messages, tools).messages;
+  }
+
+  /** Returns the messages that fit, and figures of their prompt. `budget` overrides `maxTokens`. */
+  fit(messages: readonly M[], tools?: unknown[], budget?: number): Fitting<M> {
     const current = this.#logged(messages);
     const { log, ids, anchor } = current;
-    if (log.length === 0 && ids.every((own) => own.length === 0)) return [...messages];
-    const { maxTokens, onPlan, onOverflow = "warn" } = this.#options;
+    if (log.length === 0) return { messages: [...messages], tokens: 0, fingerprint: "", epoch: "" };
+    const { onPlan, onOverflow = "warn" } = this.#options;
+    const maxTokens = budget ?? this.#options.maxTokens;
     const plan = this.#manager.plan(log, {
       ...(maxTokens === undefined ? {} : { limits: { prompt_budget: maxTokens } }),
       ...(tools === undefined ? {} : { tools }),
@@ -91,15 +107,19 @@ export class Trimmer<M> {
     try {
       onPlan?.(plan);
       current.anchor = plan.anchor();
+      const repeated = plan.repeated as { tokens: number; of: number } | undefined;
+      if (repeated === undefined || repeated.tokens < repeated.of) current.epoch = plan.fingerprint;
+      const figures = { tokens: plan.tokens, fingerprint: plan.fingerprint, epoch: current.epoch };
       const included = new Set(plan.included.map((row) => row.id));
       const kept = messages.filter((_, at) => ids[at]!.length === 0 || ids[at]!.some((id) => included.has(id)));
-      if (!plan.isOverflow || onOverflow === "send") return kept;
+      if (!plan.isOverflow || onOverflow === "send") return { messages: kept, ...figures };
       const text = `the messages that a prompt needs have ${plan.tokens} tokens; expected at most ${plan.budget}`;
       if (onOverflow === "throw") throw new BudgetError("Budget", text);
       console.warn(`context-window: ${text}; ${this.#isFunction ? "only system messages are returned" : "they are sent nevertheless"}`);
       // An agent that lost its running call would call the tool again, without end.
-      if (!this.#isFunction) return kept;
-      return messages.filter((message) => this.#toWire(message).some((wire) => (wire as { role?: string }).role === "system"));
+      if (!this.#isFunction) return { messages: kept, ...figures };
+      const isSystem = (message: M) => this.#toWire(message).some((wire) => (wire as { role?: string }).role === "system");
+      return { messages: messages.filter(isSystem), ...figures };
     } finally {
       plan.free();
     }
@@ -112,7 +132,7 @@ export class Trimmer<M> {
     const continued = ({ texts: own }: Remembered) => own.length <= texts.length && own.every((text, at) => text === texts[at]);
     // The longest one, because a conversation may begin like another one.
     const [last] = this.#recent.filter(continued).sort((a, b) => b.texts.length - a.texts.length);
-    const current = last ?? { texts: [], ids: [], log: new Conversation(), anchor: undefined };
+    const current = last ?? { texts: [], ids: [], log: new Conversation(), anchor: undefined, epoch: "" };
     // Each message is kept as soon as it is in the log, because a later one may be refused.
     this.#recent = [current, ...this.#recent.filter((one) => one !== current)];
     for (const old of this.#recent.splice(REMEMBERED)) old.log.free();

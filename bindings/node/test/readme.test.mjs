@@ -10,7 +10,7 @@ const here = dirname(dirname(fileURLToPath(import.meta.url)));
 
 test("the programs of the README run", () => {
   const programs = [...readFileSync(join(here, "README.md"), "utf8").matchAll(/^```js\n(.*?)^```/gms)].map((found) => found[1]);
-  assert.equal(programs.length, 6);
+  assert.equal(programs.length, 7);
   // Inside of the package, so that its own name leads to it.
   const folder = mkdtempSync(join(here, "build/readme-"));
   const outputs = programs.map((program, at) => {
@@ -24,13 +24,14 @@ test("the programs of the README run", () => {
   assert.equal(outputs[2], "Done.\n");
   assert.equal(outputs[3], "1\n");
   assert.equal(outputs[4], "Hello.\n");
-  assert.equal(outputs[5], "true did you mean `max_items`?\n");
+  assert.equal(outputs[5], "");
+  assert.equal(outputs[6], "true did you mean `max_items`?\n");
 });
 
 test("the package has the files that it needs", () => {
   const packed = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: here, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
   const files = packed[0].files.map((file) => file.path).sort();
-  const names = ["ai-sdk", "core", "data", "encodings", "errors", "index", "langchain", "mastra", "node", "sdk", "trimmer", "types", "web", "workerd"];
+  const names = ["ai-sdk", "core", "data", "encodings", "errors", "index", "langchain", "mastra", "node", "openclaw", "sdk", "trimmer", "types", "web", "workerd"];
   const expected = [
     "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json", "dist/core_bg.wasm", "dist/core_bg.wasm.d.ts",
     "dist/encodings/cl100k_base.gz", "dist/encodings/o200k_base.gz", ...names.flatMap((name) => [`dist/${name}.d.ts`, `dist/${name}.js`]),
