@@ -1,13 +1,13 @@
 // The plans of the package are those of the native tool, byte for byte.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { gunzipSync } from "node:zlib";
 import { Manager, loadEncoding } from "context-window";
+import { ownCases, realCases } from "./cases.mjs";
 import { skip } from "./skip.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../../..");
@@ -56,26 +56,10 @@ function compare(name, text, { model, budget, config, tokenizer }) {
   return true;
 }
 
-const MODELS = ["gpt-4o", "gpt-4", "claude-sonnet-4-5", "gemini-2.5-pro", "deepseek-reasoner"];
-
 test("plans of examples, fixtures and vectors are equal", (t) => {
   if (!existsSync(tool)) return skip(t, "the native tool is not built");
   let planned = 0;
-  const session = (folder) => readdirSync(join(root, folder)).filter((name) => name.endsWith(".json")).map((name) => [join(folder, name), readFileSync(join(root, folder, name), "utf8")]);
-  for (const [name, text] of session("examples")) {
-    for (const model of MODELS) for (const budget of [60, 400, 4000]) planned += compare(name, text, { model, budget });
-  }
-  for (const [name, text] of [...session("tests/fixtures"), ...session("tests/vectors")]) {
-    const fixture = JSON.parse(text);
-    // A vector has sizes in place of texts.
-    const sized = JSON.stringify(fixture.session, (key, value) =>
-      value && typeof value === "object" && typeof value.size === "number"
-        ? { ...value, size: undefined, [value.role ? "content" : "text"]: String.fromCharCode(97 + (value.id?.length ?? 0)).repeat(value.size) }
-        : value);
-    const config = Object.entries(fixture.config ?? {}).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`).join("");
-    const model = fixture.session?.model ?? "gpt-4o";
-    planned += compare(name, sized ?? "{}", { model, budget: fixture.budget ?? 400, config: typeof fixture.config === "string" ? fixture.config : config, tokenizer: "bytes" });
-  }
+  for (const { name, text, ...options } of ownCases()) planned += compare(name, text, options);
   assert.ok(planned > 150, `${planned} plans`);
   t.diagnostic(`${planned} plans are equal`);
 });
@@ -84,18 +68,9 @@ test("plans of real sessions are equal", (t) => {
   if (!existsSync(tool)) return skip(t, "the native tool is not built");
   if (!data) return skip(t, "CONTEXT_WINDOW_DATA is not set: no real session is compared");
   const wanted = process.env.FULL === "1" ? 500 : 100;
-  const files = readdirSync(data).filter((name) => /^(conv|long|rag)_.*\.jsonl\.gz$/.test(name)).sort();
-  let [planned, nth] = [0, 0];
-  for (const name of files) {
-    const lines = gunzipSync(readFileSync(join(data, name))).toString("utf8").split("\n").filter(Boolean);
-    // Some sets have few sessions, so the others give more.
-    const take = Math.ceil((wanted * 1.5) / files.length);
-    for (let at = 0; at < take && at < lines.length && planned < wanted; at++) {
-      const text = lines[Math.floor((at * lines.length) / Math.min(take, lines.length))];
-      const [model, budget] = [MODELS[nth % MODELS.length], [500, 2000, 8000, 128000][nth % 4]];
-      nth++;
-      planned += compare(`${name} ${at}`, text, { model, budget });
-    }
+  let planned = 0;
+  for (const { name, text, ...options } of realCases(wanted)) {
+    if (planned < wanted) planned += compare(name, text, options);
   }
   assert.equal(planned, wanted);
   t.diagnostic(`${planned} plans are equal`);
