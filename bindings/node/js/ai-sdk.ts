@@ -1,19 +1,39 @@
 // An adapter for the AI SDK: the same messages by reference, in a prompt that fits.
 import { pruneMessages as pruneByKind, type ModelMessage } from "ai";
-import { toWire, wireTools, type SdkMessage } from "./sdk.js";
+import { toWire, wireTools, withoutOrphans, type SdkMessage } from "./sdk.js";
 import { Trimmer, type TrimOptions } from "./trimmer.js";
 
 export type { SdkMessage } from "./sdk.js";
 export type { TrimOptions } from "./trimmer.js";
 
+/** The parts of a step that are read. */
+export interface Step<M> {
+  messages: readonly M[];
+  initialMessages?: readonly M[] | undefined;
+  responseMessages?: readonly M[] | undefined;
+  instructions?: unknown;
+}
+
 /**
- * Returns a `prepareStep` for `generateText` and `streamText`: each step of an agent gets the messages that fit.
+ * Returns a `prepareStep` for `generateText` and `streamText`: each step of an agent gets the messages that fit,
+ * with its instructions counted. Tools are counted by `contextWindowMiddleware`.
  */
 export function prepareStep(options?: TrimOptions) {
   const trimmer = new Trimmer<SdkMessage>(toWire, options);
-  return <M extends SdkMessage>({ messages }: { messages: readonly M[] }): { messages: M[] } => ({
-    messages: trimmer.trim(messages) as M[],
-  });
+  return <M extends SdkMessage>({ messages, initialMessages, responseMessages, instructions }: Step<M>): { messages: M[] } => {
+    // The messages of a step are those that the last step returned, so the ones that left are missing there.
+    const whole = new Set([...(initialMessages ?? []), ...(responseMessages ?? [])]);
+    const all = messages.every((message) => whole.has(message)) ? [...whole] : [...messages];
+    const before = systemMessages(instructions);
+    const kept = trimmer.trim([...before, ...all]).filter((message) => !before.includes(message));
+    return { messages: withoutOrphans(kept as M[], all) };
+  };
+}
+
+/** Returns the instructions of a step as messages. */
+function systemMessages(instructions: unknown): SdkMessage[] {
+  if (typeof instructions === "string") return instructions === "" ? [] : [{ role: "system", content: instructions }];
+  return (Array.isArray(instructions) ? instructions : instructions == null ? [] : [instructions]) as SdkMessage[];
 }
 
 /** Returns a middleware for `wrapLanguageModel`: each prompt of the model fits, with its tools counted. */
@@ -21,7 +41,7 @@ export function contextWindowMiddleware(options?: TrimOptions) {
   const trimmer = new Trimmer<SdkMessage>(toWire, options);
   return {
     async transformParams<P extends { prompt: readonly SdkMessage[]; tools?: readonly unknown[] | undefined }>({ params }: { params: P }): Promise<P> {
-      return { ...params, prompt: trimmer.trim(params.prompt, wireTools(params.tools)) };
+      return { ...params, prompt: withoutOrphans(trimmer.trim(params.prompt, wireTools(params.tools)), params.prompt) };
     },
   };
 }
@@ -46,7 +66,7 @@ export function pruneMessages<M extends SdkMessage>({ messages, reasoning, toolC
   const rest = kinds.length === 0 ? messages : (pruneByKind(given) as unknown as M[]);
   const trimmer = new Trimmer<SdkMessage>(toWire, options, true);
   try {
-    return trimmer.trim(rest) as M[];
+    return withoutOrphans(trimmer.trim(rest) as M[], rest);
   } finally {
     trimmer.free();
   }

@@ -1,4 +1,4 @@
-import { InputError } from "./errors.js";
+import { CountError, InputError } from "./errors.js";
 import { installEncoding } from "./core.js";
 
 /** The encodings that this package brings, as files of their own. */
@@ -35,5 +35,9 @@ export function encodingLoader(read: FileReader) {
 async function inflated(file: Uint8Array): Promise<Uint8Array> {
   if (file[0] !== 0x1f || file[1] !== 0x8b) return file;
   const stream = new Blob([file as BlobPart]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  try {
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch (error) {
+    throw new CountError("Count", `the file of an encoding cannot be read: ${(error as Error).message}; expected one of this package`);
+  }
 }

@@ -12,7 +12,8 @@ export class ContextWindowError extends Error {
     this.name = new.target.name;
     this.kind = kind;
     // The place comes first: keys, numbers in brackets, and the line of a text.
-    this.path = /^([\w.[\]"#/-]+(?::\d+)*): /.exec(message)?.[1];
+    // Tables of options were written as a text that the caller has never seen.
+    this.path = /^(?:config:\d+:\d+: )?([\w.[\]"#/-]+(?::\d+)*): /.exec(message)?.[1];
     // Below the first line is the place in a text of options.
     const line = message.split("\n", 1)[0] ?? "";
     const hint = line.lastIndexOf("; ");

@@ -3,6 +3,7 @@ import { trimMessages as trimAsLangChain, type BaseMessage } from "@langchain/co
 import { RunnableLambda, type Runnable } from "@langchain/core/runnables";
 import { convertToOpenAITool, isLangChainTool } from "@langchain/core/utils/function_calling";
 import { InputError } from "context-window";
+import { filePart } from "./parts.js";
 import { Trimmer, type TrimOptions } from "./trimmer.js";
 import type { WireMessage } from "./data.js";
 
@@ -25,22 +26,37 @@ const ROLES: Record<string, string> = { human: "user", ai: "assistant", system: 
 /** Returns a message of LangChain as a message of OpenAI. */
 function toWire(message: LangChainMessage): WireMessage[] {
   const { content } = message;
-  const { tool_calls, tool_call_id, role: generic } = message as { tool_calls?: ToolCall[]; tool_call_id?: string; role?: string };
+  const { tool_calls, invalid_tool_calls, tool_call_id, role: generic } = message as {
+    tool_calls?: ToolCall[];
+    invalid_tool_calls?: ToolCall[];
+    tool_call_id?: string;
+    role?: string;
+  };
   const role = ROLES[message.getType()] ?? generic ?? "user";
   // A mark of LangGraph that a message is removed from the state.
   if (message.getType() === "remove") return [];
-  const calls = (tool_calls ?? []).map((call) => ({
+  // An invalid call has a result, too: its error.
+  const invalid = (invalid_tool_calls ?? []).filter(({ id }) => id !== undefined);
+  const calls = [...(tool_calls ?? []), ...invalid].map((call) => ({
     id: call.id ?? "",
     type: "function",
-    function: { name: call.name, arguments: JSON.stringify(call.args ?? {}) },
+    function: { name: call.name || "unknown", arguments: JSON.stringify(call.args ?? {}) },
   }));
-  const parts = Array.isArray(content) ? content.filter((part) => part?.type !== "tool_use").map(contentPart) : content;
+  const parts = Array.isArray(content) ? content.filter((part) => !CALLS.includes(part?.type)).map(contentPart) : content;
   return [{ role, content: parts, ...(calls.length === 0 ? {} : { tool_calls: calls }), ...(role === "tool" ? { tool_call_id } : {}) }];
 }
 
+/** The blocks of calls, which a message has a second time as its calls. */
+const CALLS: unknown[] = ["tool_use", "tool_call", "invalid_tool_call", "functionCall"];
+
 function contentPart(part: unknown): unknown {
-  const { type } = (part ?? {}) as { type?: string };
-  return typeof part === "string" || type === "text" || type === "image_url" ? part : { type: "text", text: JSON.stringify(part) };
+  const block = (part ?? {}) as { type?: string; [key: string]: unknown };
+  if (typeof part === "string" || block.type === "text" || block.type === "image_url") return part;
+  // Blocks of LangChain have their data at the top, those of Anthropic in a source.
+  const { data, url, mimeType, mime_type, media_type } = { ...block, ...((block.source ?? {}) as Record<string, unknown>) } as Record<string, unknown>;
+  if (data === undefined && url === undefined) return { type: "text", text: JSON.stringify(part) };
+  const mediaType = String(mimeType ?? mime_type ?? media_type ?? (block.type === "image" ? "image/png" : ""));
+  return filePart({ data: data ?? { type: "url", url }, mediaType, filename: block.title as string | undefined });
 }
 
 type LangChainOptions = Parameters<typeof trimAsLangChain>[1];
@@ -93,10 +109,10 @@ function trimmed<M extends BaseMessage>(trimmer: Trimmer<LangChainMessage>, mess
   let end = messages.length;
   while (endOn.length > 0 && end > 0 && !isOneOf(messages[end - 1]!, endOn)) end--;
   const candidates = messages.slice(0, end);
-  let kept = trimmer.trim(candidates) as M[];
   // Without `includeSystem`, the system message leaves first, as the oldest one.
   const others = candidates.filter((message) => message.getType() !== "system");
-  if (!includeSystem && kept.length < candidates.length && others.length < candidates.length) kept = trimmer.trim(others) as M[];
+  const fitsWhole = includeSystem || others.length === candidates.length || trimmer.fitsWhole(candidates);
+  const kept = trimmer.trim(fitsWhole ? candidates : others) as M[];
   if (startOn.length === 0) return kept;
   const isHead = (message: M) => includeSystem && message.getType() === "system";
   const start = kept.findIndex((message) => isOneOf(message, startOn));

@@ -1,5 +1,5 @@
 // An adapter for Mastra: a processor that gives the model the messages that fit.
-import { toWire, wireTools, type SdkMessage } from "./sdk.js";
+import { toWire, wireTools, withoutOrphans, type SdkMessage } from "./sdk.js";
 import { Trimmer, type TrimOptions } from "./trimmer.js";
 
 export type { SdkMessage } from "./sdk.js";
@@ -40,8 +40,9 @@ export class ContextWindowProcessor {
   }
 
   /** Returns the prompt with the messages that fit. */
-  processLLMRequest<M extends SdkMessage>({ prompt, state }: { prompt: M[]; state: Record<string, unknown> }): { prompt: M[] } {
-    return { prompt: this.#trimmer.trim(prompt, wireTools(state[TOOLS] as unknown[] | undefined)) as M[] };
+  processLLMRequest<M extends SdkMessage>({ prompt, state }: { prompt: M[]; state?: Record<string, unknown> }): { prompt: M[] } {
+    const kept = this.#trimmer.trim(prompt, wireTools(state?.[TOOLS] as unknown[] | undefined)) as M[];
+    return { prompt: withoutOrphans(kept, prompt) };
   }
 
   /** Gives the memory back. */

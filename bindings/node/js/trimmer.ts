@@ -26,8 +26,11 @@ export interface TrimOptions {
   onPlan?: (plan: Plan) => void;
 }
 
-/** Reads one message of a framework: the same as messages of OpenAI, none if a prompt can omit it. */
-export type ToWire<M> = (message: M) => WireMessage[];
+/**
+ * Reads the message of a framework at a place in its list: the same as messages of OpenAI, none if a prompt can
+ * omit it. It depends only on the messages up to this place.
+ */
+export type ToWire<M> = (message: M, at: number, all: readonly M[]) => WireMessage[];
 
 const KNOWN = ["model", "manager", "tokenizer", "counter", "config", "maxTokens", "onOverflow", "onPlan"];
 
@@ -50,6 +53,7 @@ export interface Fitting<M> {
   tokens: number;
   fingerprint: string;
   epoch: string;
+  isOverflow: boolean;
 }
 
 /** Chooses the messages of a prompt, and returns the objects that it was given. */
@@ -62,13 +66,26 @@ export class Trimmer<M> {
   /** The last conversations, the newest first. */
   #recent: Remembered[] = [];
 
-  constructor(toWire: ToWire<M>, options: TrimOptions = {}, isFunction = false) {
+  constructor(toWire: ToWire<M>, given: TrimOptions = {}, isFunction = false) {
+    // A null counts as absent, as everywhere.
+    const options = given ?? {};
     const unknown = Object.keys(options).find((key) => !KNOWN.includes(key));
     if (unknown !== undefined) {
       throw new InputError("Input", `options: unknown key \`${unknown}\`; expected one of ${KNOWN.join(", ")}`);
     }
     if (options.maxTokens !== undefined && !(Number.isSafeInteger(options.maxTokens) && options.maxTokens > 0)) {
       throw new InputError("Input", `maxTokens: ${options.maxTokens}; expected a number of tokens, 1 or more`);
+    }
+    if (options.onOverflow !== undefined && !["throw", "warn", "send"].includes(options.onOverflow)) {
+      throw new InputError("Input", `onOverflow: ${String(options.onOverflow)}; expected throw, warn or send`);
+    }
+    if (options.onPlan !== undefined && typeof options.onPlan !== "function") {
+      throw new InputError("Input", `onPlan: ${typeof options.onPlan}; expected a function of a plan`);
+    }
+    if (options.manager !== undefined) {
+      const beside = (["model", "tokenizer", "counter", "config"] as const).find((key) => options[key] !== undefined);
+      if (!(options.manager instanceof Manager)) throw new InputError("Input", "manager: expected an object of the class Manager");
+      if (beside !== undefined) throw new InputError("Input", `${beside}: expected nothing beside manager, which has its own`);
     }
     const { model = "default", counter, config = {} } = options;
     // The default encoding need not be loaded, and an unknown model is estimated anyway.
@@ -92,12 +109,21 @@ export class Trimmer<M> {
     return this.fit(messages, tools).messages;
   }
 
-  /** Returns the messages that fit, and figures of their prompt. `budget` overrides `maxTokens`. */
-  fit(messages: readonly M[], tools?: unknown[], budget?: number): Fitting<M> {
+  /** Returns true if all messages fit. */
+  fitsWhole(messages: readonly M[]): boolean {
+    const { messages: kept, isOverflow } = this.fit(messages, undefined, undefined, true);
+    return kept.length === messages.length && !isOverflow;
+  }
+
+  /**
+   * Returns the messages that fit, and figures of their prompt. `budget` overrides `maxTokens`. A trial is not
+   * reported, and sends all that is needed.
+   */
+  fit(messages: readonly M[], tools?: unknown[], budget?: number, isTrial = false): Fitting<M> {
     const current = this.#logged(messages);
     const { log, ids, anchor } = current;
-    if (log.length === 0) return { messages: [...messages], tokens: 0, fingerprint: "", epoch: "" };
-    const { onPlan, onOverflow = "warn" } = this.#options;
+    if (log.length === 0) return { messages: [...messages], tokens: 0, fingerprint: "", epoch: "", isOverflow: false };
+    const { onPlan, onOverflow = "warn" } = isTrial ? ({ onOverflow: "send" } as TrimOptions) : this.#options;
     const maxTokens = budget ?? this.#options.maxTokens;
     const plan = this.#manager.plan(log, {
       ...(maxTokens === undefined ? {} : { limits: { prompt_budget: maxTokens } }),
@@ -109,16 +135,18 @@ export class Trimmer<M> {
       current.anchor = plan.anchor();
       const repeated = plan.repeated as { tokens: number; of: number } | undefined;
       if (repeated === undefined || repeated.tokens < repeated.of) current.epoch = plan.fingerprint;
-      const figures = { tokens: plan.tokens, fingerprint: plan.fingerprint, epoch: current.epoch };
+      const figures = { tokens: plan.tokens, fingerprint: plan.fingerprint, epoch: current.epoch, isOverflow: plan.isOverflow };
       const included = new Set(plan.included.map((row) => row.id));
-      const kept = messages.filter((_, at) => ids[at]!.length === 0 || ids[at]!.some((id) => included.has(id)));
+      const kept = messages.filter((_, at) => ids[at]!.every((id) => included.has(id)));
+      // A prompt of no messages is none, even if the question is empty.
+      if (kept.length === 0 && !plan.isOverflow) kept.push(...messages);
       if (!plan.isOverflow || onOverflow === "send") return { messages: kept, ...figures };
       const text = `the messages that a prompt needs have ${plan.tokens} tokens; expected at most ${plan.budget}`;
       if (onOverflow === "throw") throw new BudgetError("Budget", text);
       console.warn(`context-window: ${text}; ${this.#isFunction ? "only system messages are returned" : "they are sent nevertheless"}`);
       // An agent that lost its running call would call the tool again, without end.
       if (!this.#isFunction) return { messages: kept, ...figures };
-      const isSystem = (message: M) => this.#toWire(message).some((wire) => (wire as { role?: string }).role === "system");
+      const isSystem = (message: M) => this.#toWire(message, 0, [message]).some((wire) => (wire as { role?: string }).role === "system");
       return { messages: messages.filter(isSystem), ...figures };
     } finally {
       plan.free();
@@ -127,7 +155,7 @@ export class Trimmer<M> {
 
   /** Returns the conversation of these messages. One that continues a remembered one is continued. */
   #logged(messages: readonly M[]): Remembered {
-    const wires = messages.map((message) => this.#toWire(message));
+    const wires = messages.map((message, at) => this.#read(message, at, messages));
     const texts = wires.map((wire) => JSON.stringify(wire));
     const continued = ({ texts: own }: Remembered) => own.length <= texts.length && own.every((text, at) => text === texts[at]);
     // The longest one, because a conversation may begin like another one.
@@ -138,10 +166,18 @@ export class Trimmer<M> {
     for (const old of this.#recent.splice(REMEMBERED)) old.log.free();
     for (let at = current.ids.length; at < wires.length; at++) {
       const wire = wires[at]!;
-      current.ids.push(wire.length === 0 ? [] : current.log.push(wire));
+      current.ids.push(wire.length === 0 ? [] : named(at, () => current.log.push(wire)));
       current.texts.push(texts[at]!);
     }
     return current;
+  }
+
+  #read(message: M, at: number, all: readonly M[]): WireMessage[] {
+    try {
+      return this.#toWire(message, at, all);
+    } catch (error) {
+      throw new InputError("Input", `messages[${at}]: ${(error as Error).message}; expected a message of the framework`);
+    }
   }
 
   /** Gives the memory back. */
@@ -149,5 +185,15 @@ export class Trimmer<M> {
     for (const { log } of this.#recent) log.free();
     this.#recent = [];
     if (this.#options.manager === undefined) this.#manager.free();
+  }
+}
+
+/** Names the message of an error by its place in the list: each is read alone. */
+function named<T>(at: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const { message } = error as Error;
+    throw message.startsWith("messages[0]") ? new InputError("Input", `messages[${at}]${message.slice("messages[0]".length)}`) : error;
   }
 }

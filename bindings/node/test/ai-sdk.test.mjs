@@ -126,3 +126,103 @@ test("pruneMessages removes the kinds that the original removes", () => {
   const waiting = [...messages, { role: "assistant", content: asked }];
   assert.deepEqual(pruneMessages({ messages: waiting }), waiting);
 });
+
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const bytes = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+
+/** Returns the tokens of a prompt. */
+function tokens(content, role = "user") {
+  let found;
+  const prompt = role === "tool" ? [{ role: "user", content: "See" }, ...content] : [{ role, content }];
+  contextWindowMiddleware({ onPlan: (plan) => (found = plan.tokens) }).transformParams({ params: { prompt } });
+  return found;
+}
+
+test("a file counts the same in each of its spellings, and never as text", () => {
+  const image = (data) => tokens([{ type: "file", mediaType: "image/png", data }]);
+  const spellings = [PNG, bytes(PNG), bytes(PNG).buffer, `data:image/png;base64,${PNG}`, new URL(`data:image/png;base64,${PNG}`), { type: "data", data: PNG }, { type: "data", data: bytes(PNG) }, { type: "url", url: `data:image/png;base64,${PNG}` }];
+  assert.deepEqual(spellings.map(image), spellings.map(() => image(PNG)));
+  assert.equal(tokens([{ type: "image", image: bytes(PNG) }]), image(PNG));
+  // A text in a file is a text.
+  const words = "word ".repeat(2000);
+  assert.ok(tokens([{ type: "file", mediaType: "text/plain", data: { type: "text", text: words } }]) > 2000);
+  // A long file is a medium: its bytes are no tokens.
+  const pdf = btoa("%PDF-1.4\n" + "x".repeat(300_000));
+  const all = [pdf, bytes(pdf), { type: "data", data: pdf }].map((data) => tokens([{ type: "file", mediaType: "application/pdf", data }]));
+  assert.ok(all.every((one) => one === all[0] && one < 40_000), `${all}`);
+  const result = (output) => tokens([
+    { role: "assistant", content: [{ type: "tool-call", toolCallId: "a", toolName: "look", input: {} }] },
+    { role: "tool", content: [{ type: "tool-result", toolCallId: "a", toolName: "look", output }] },
+  ], "tool");
+  const shot = "A".repeat(200_000);
+  for (const part of [{ type: "media", data: shot, mediaType: "image/png" }, { type: "image-data", data: shot, mediaType: "image/png" }, { type: "file", mediaType: "image/png", data: { type: "data", data: shot } }]) {
+    assert.ok(result({ type: "content", value: [{ type: "text", text: "See" }, part] }) < 40_000, part.type);
+  }
+});
+
+test("calls that the provider executes leave with their results", () => {
+  const call = (id, more) => ({ type: "tool-call", toolCallId: id, toolName: "run", input: { code: "1 + 1" }, ...more });
+  const result = (id) => ({ type: "tool-result", toolCallId: id, toolName: "run", output: { type: "json", value: { text: "two ".repeat(20) } } });
+  const messages = [
+    { role: "user", content: "Compute." },
+    { role: "assistant", content: [call("srv", { providerExecuted: true }), call("loc")] },
+    { role: "tool", content: [result("loc")] },
+    { role: "assistant", content: [result("srv"), { type: "text", text: "It is two." }] },
+    { role: "assistant", content: [call("inline", { providerExecuted: true }), result("inline"), { type: "text", text: "Still two." }] },
+    { role: "user", content: "And now?" },
+  ];
+  const approved = [
+    messages[0],
+    { role: "assistant", content: [call("m", { providerExecuted: true }), { type: "tool-approval-request", toolCallId: "m", approvalId: "1" }] },
+    { role: "tool", content: [{ type: "tool-approval-response", approvalId: "1", approved: true }] },
+    { role: "assistant", content: [result("m"), { type: "text", text: "Two." }] },
+    messages.at(-1),
+  ];
+  for (const talk of [messages, approved]) {
+    let most = 0;
+    for (let maxTokens = 20; maxTokens < 600; maxTokens += 5) {
+      const kept = prepareStep({ maxTokens, onOverflow: "send" })({ messages: talk }).messages;
+      const parts = kept.flatMap(({ content }) => (typeof content === "string" ? [] : content));
+      const ids = (type, key) => new Set(parts.filter((part) => part.type === type).map((part) => part[key]));
+      const [calls, requests] = [ids("tool-call", "toolCallId"), ids("tool-approval-request", "approvalId")];
+      for (const id of ids("tool-result", "toolCallId")) assert.ok(calls.has(id), `${maxTokens}: result ${id}`);
+      for (const id of ids("tool-approval-response", "approvalId")) assert.ok(requests.has(id), `${maxTokens}: answer ${id}`);
+      for (const id of calls) assert.ok(ids("tool-result", "toolCallId").has(id), `${maxTokens}: call ${id}`);
+      assert.ok(kept.includes(talk.at(-1)), `${maxTokens}: the question is gone`);
+      most = Math.max(most, kept.length);
+    }
+    assert.equal(most, talk.length, "with enough tokens, all stay");
+  }
+});
+
+test("each step plans all messages, also those that left before", async () => {
+  const [repeated, returned] = [[], []];
+  let step = 0;
+  const model = new MockLanguageModelV4({ doGenerate: async () => (++step < 8 ? calls(`c${step}`, { query: "q".repeat(step === 2 ? 700 : 5) }) : says("Done.")) });
+  const prepare = prepareStep({ maxTokens: 900, onPlan: (plan) => repeated.push(plan.repeated) });
+  await generateText({
+    model, prompt: "Find everything.", instructions: "Be brief.", stopWhen: isStepCount(10),
+    tools: { search: tool({ inputSchema: jsonSchema({ type: "object" }), execute: async ({ query }) => query.repeat(3) }) },
+    prepareStep: (given) => {
+      const prepared = prepare(given);
+      returned.push(prepared.messages.length);
+      return prepared;
+    },
+  });
+  // From the second one on, each prompt knows the one before it.
+  assert.ok(repeated.slice(1).every((prefix) => prefix !== undefined), JSON.stringify(repeated));
+  assert.equal(returned.length, 8);
+});
+
+test("instructions are counted, and values of options are checked", () => {
+  const sizes = [];
+  const prepare = prepareStep({ onPlan: (plan) => sizes.push(plan.tokens) });
+  const messages = [{ role: "user", content: "Hello" }];
+  for (const instructions of [undefined, "Be brief. ".repeat(40), { role: "system", content: "Be brief. ".repeat(40) }]) {
+    assert.deepEqual(prepare({ messages, instructions }).messages, messages);
+  }
+  assert.ok(sizes[1] > sizes[0] + 80 && sizes[1] === sizes[2], `${sizes}`);
+  for (const options of [{ onOverflow: "error" }, { onPlan: 5 }, { manager: {} }]) assert.throws(() => prepareStep(options), InputError);
+  assert.throws(() => prepare({ messages: [messages[0], { role: "user", content: null }] }), /messages\[1\]/);
+  assert.deepEqual(pruneMessages({ messages: [{ role: "user", content: "" }] }), [{ role: "user", content: "" }]);
+});

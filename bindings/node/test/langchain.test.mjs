@@ -131,3 +131,40 @@ test("the middleware counts the system message and the tools", () => {
   assert.equal(empty, alone);
   assert.ok(system > alone + 60 && tools > alone + 70, `${sizes}`);
 });
+
+test("without the system message, only the final prompt is reported", async (t) => {
+  const messages = [new SystemMessage("word ".repeat(100)), new HumanMessage("Question?")];
+  const warn = t.mock.method(console, "warn", () => {});
+  const sizes = [];
+  for (const onOverflow of ["throw", "warn", "send"]) {
+    assert.deepEqual(await trimMessages(messages, { maxTokens: 60, onOverflow, onPlan: (plan) => sizes.push(plan.tokens) }), [messages[1]]);
+  }
+  assert.equal(warn.mock.callCount(), 0);
+  assert.equal(sizes.length, 3);
+});
+
+test("blocks of calls, files and invalid calls are read once", async () => {
+  const size = async (messages) => {
+    let found;
+    await trimMessages(messages, { maxTokens: 100_000, onPlan: (plan) => (found = plan.tokens) });
+    return found;
+  };
+  const call = { id: "a", name: "track", args: { id: "x".repeat(400) } };
+  const answered = [new ToolMessage({ tool_call_id: "a", content: "here" }), new HumanMessage("Thanks")];
+  const once = await size([new HumanMessage("Q"), new AIMessage({ content: "See", tool_calls: [call] }), ...answered]);
+  const blocks = [{ type: "text", text: "See" }, { type: "tool_call", ...call }];
+  assert.equal(await size([new HumanMessage("Q"), new AIMessage({ content: blocks, tool_calls: [call] }), ...answered]), once);
+  const data = "A".repeat(200_000);
+  const image = (block) => size([new HumanMessage({ content: [block] })]);
+  const expected = await image({ type: "image_url", image_url: { url: `data:image/png;base64,${data}` } });
+  for (const block of [
+    { type: "image", source_type: "base64", data, mime_type: "image/png" },
+    { type: "image", data, mimeType: "image/png" },
+    { type: "image", source: { type: "base64", data, media_type: "image/png" } },
+  ]) assert.equal(await image(block), expected);
+  // The result of an invalid call is its error, and the agent has to see it.
+  const broken = new AIMessage({ content: "", invalid_tool_calls: [{ id: "b", name: "track", args: "{", error: "no JSON", type: "invalid_tool_call" }] });
+  const error = new ToolMessage({ tool_call_id: "b", content: "no JSON", status: "error" });
+  const running = [new HumanMessage("Q"), broken, error];
+  assert.deepEqual(contextWindowMiddleware().wrapModelCall({ messages: running }, (request) => request).messages, running);
+});
