@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFi
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { harden } from "./harden.mjs";
 import { writeTypes } from "./types.mjs";
 
 const here = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -37,6 +38,7 @@ function main() {
   mkdirSync(join(dist, "encodings"), { recursive: true });
   const { module, files } = buildModule();
   run("cargo", ["run", "--quiet", "-p", "context-window-node-builder", "--", module, dist]);
+  harden(join(dist, "core.js"));
   if (!QUICK) run(bin("wasm-opt"), ["-Oz", ...FEATURES, "--strip-debug", "--strip-producers", join(dist, "core_bg.wasm"), "-o", join(dist, "core_bg.wasm")]);
   for (const name of ["o200k_base", "cl100k_base"]) {
     writeFileSync(join(dist, "encodings", `${name}.gz`), gzipSync(readFileSync(join(files, `${name}.merges`)), { level: 9 }));

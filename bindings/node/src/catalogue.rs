@@ -25,14 +25,14 @@ pub fn presets() -> Vec<String> {
     Config::presets().map(str::to_owned).collect()
 }
 
-/// Returns true if a provider's error says that a prompt exceeds its context window.
+/// Returns true if a provider's error, or its text, says that a prompt exceeds its context window.
 #[wasm_bindgen(js_name = isContextOverflow)]
-pub fn is_context_overflow(error: &str) -> bool {
-    usage::is_context_overflow(error)
+pub fn is_context_overflow(#[wasm_bindgen(unchecked_param_type = "unknown")] error: &JsValue) -> bool {
+    usage::is_context_overflow(&json::described(error))
 }
 
-/// Returns true if a provider's error says that it refuses earlier reasoning.
+/// Returns true if a provider's error, or its text, says that it refuses earlier reasoning.
 #[wasm_bindgen(js_name = isReasoningRefusal)]
-pub fn is_reasoning_refusal(error: &str) -> bool {
-    usage::is_reasoning_refusal(error)
+pub fn is_reasoning_refusal(#[wasm_bindgen(unchecked_param_type = "unknown")] error: &JsValue) -> bool {
+    usage::is_reasoning_refusal(&json::described(error))
 }

@@ -1,7 +1,7 @@
 //! Requests for summaries.
 
 use crate::{
-    json::{self, Plain},
+    json::{self, WireBody, WireList},
     wire::{body_json, messages_of, wire_format},
 };
 use context_window as core;
@@ -58,13 +58,19 @@ impl CompactionJob {
     }
 
     /// Returns the request's body, in the model's format or another one.
-    pub fn body(&self, wire_format: Option<String>) -> Result<Plain, JsValue> {
+    pub fn body(
+        &self,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
+    ) -> Result<WireBody, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
         Ok(json::value(&body_json(render::body(&self.job, form)))?.unchecked_into())
     }
 
     /// Returns only the messages of the body.
-    pub fn messages(&self, wire_format: Option<String>) -> Result<Plain, JsValue> {
+    pub fn messages(
+        &self,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
+    ) -> Result<WireList, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
         Ok(json::value(&messages_of(body_json(render::body(&self.job, form))))?.unchecked_into())
     }

@@ -3,7 +3,7 @@
 use crate::{
     data::{Committed, ConversationJSON, OpenCall},
     error::{input, thrown},
-    json::{self, Plain},
+    json::{self, Plain, WireBody, WireList},
     plan::Plan,
     shared_log::SharedLog,
     wire::{message, messages_json, messages_of, placed, rendered, wire_format},
@@ -60,7 +60,10 @@ impl Conversation {
     /// Creates a conversation, empty or with these messages. `wireFormat` is their format: `openai`
     /// (default), `openai_responses`, `anthropic` or `gemini`.
     #[wasm_bindgen(constructor)]
-    pub fn new(messages: Option<Messages>, wire_format: Option<String>) -> Result<Conversation, JsValue> {
+    pub fn new(
+        #[wasm_bindgen(unchecked_optional_param_type = "WireMessages")] messages: Option<Messages>,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
+    ) -> Result<Conversation, JsValue> {
         let conversation = Self::from_log(core::Conversation::new());
         if let Some(messages) = messages {
             conversation.push(messages, wire_format)?;
@@ -69,7 +72,11 @@ impl Conversation {
     }
 
     /// Appends a message or a list of messages, and returns their ids. Appends all of them or none.
-    pub fn push(&self, messages: Messages, wire_format: Option<String>) -> Result<Vec<String>, JsValue> {
+    pub fn push(
+        &self,
+        messages: Messages,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
+    ) -> Result<Vec<String>, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
         let json = messages_json(&messages)?;
         let pushed = context_window_formats::push_json(&mut *self.log.change()?, &json, form);
@@ -90,8 +97,8 @@ impl Conversation {
         &self,
         plan: &Plan,
         reply: Reply,
-        response: Option<Response>,
-        wire_format: Option<String>,
+        #[wasm_bindgen(unchecked_optional_param_type = "object")] response: Option<Response>,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
     ) -> Result<Pushed, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
         let reply = match reply.as_string() {
@@ -116,18 +123,18 @@ impl Conversation {
         Ok(())
     }
 
-    /// Pins a note, which every prompt then contains: for `ttl` turns, or permanently. Replaces a note with
-    /// the same id. `priority` is `low`, `normal` (default) or `high`.
+    /// Pins a note, which is planned before the conversation, up to the limit for pins: for `ttl` turns, or
+    /// until it is unpinned. With `setTtl(id)` it is required. Replaces a note with the same id. `priority` is `low`, `normal` (default) or `high`.
     pub fn pin(
         &self,
         id: &str,
         text: &str,
         priority: Option<String>,
-        ttl: Option<u32>,
+        ttl: Option<f64>,
     ) -> Result<(), JsValue> {
         let note = PinnedItem::new(id, text).with_priority(self::priority(priority.as_deref())?);
         // An explicit unlimited TTL would make the note required, so it is set only on request.
-        let note = if ttl.is_some() { note.with_ttl(self::ttl(ttl)) } else { note };
+        let note = if ttl.is_some() { note.with_ttl(self::ttl(ttl)?) } else { note };
         self.log.change()?.pin(note);
         Ok(())
     }
@@ -168,8 +175,8 @@ impl Conversation {
 
     /// Sets the TTL of an item in turns. Without a number there is no limit, and a pinned item is required.
     #[wasm_bindgen(js_name = setTtl)]
-    pub fn set_ttl(&self, id: String, turns: Option<u32>) -> Result<(), JsValue> {
-        self.log.change()?.set_ttl(id, ttl(turns)).map_err(thrown)
+    pub fn set_ttl(&self, id: String, turns: Option<f64>) -> Result<(), JsValue> {
+        self.log.change()?.set_ttl(id, ttl(turns)?).map_err(thrown)
     }
 
     /// Rewinds to before this message. The message and all later ones are archived.
@@ -192,14 +199,20 @@ impl Conversation {
     }
 
     /// Returns all messages, including archived ones, as those of a provider's request.
-    pub fn messages(&self, wire_format: Option<String>) -> Result<Plain, JsValue> {
+    pub fn messages(
+        &self,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
+    ) -> Result<WireList, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
         let messages = messages_of(rendered(self.log.read()?.messages().to_vec(), form));
         Ok(json::value(&messages)?.unchecked_into())
     }
 
     /// Returns the body of a request with all messages, including archived ones.
-    pub fn body(&self, wire_format: Option<String>) -> Result<Plain, JsValue> {
+    pub fn body(
+        &self,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
+    ) -> Result<WireBody, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
         Ok(json::value(&rendered(self.log.read()?.messages().to_vec(), form))?.unchecked_into())
     }
@@ -309,8 +322,12 @@ fn priority(name: Option<&str>) -> Result<Priority, JsValue> {
     found.ok_or_else(|| input(format!("priority `{name}`: expected low, normal or high")))
 }
 
-fn ttl(turns: Option<u32>) -> Ttl {
-    turns.map_or(Ttl::Unlimited, Ttl::turns)
+fn ttl(turns: Option<f64>) -> Result<Ttl, JsValue> {
+    let Some(given) = turns else { return Ok(Ttl::Unlimited) };
+    // JavaScript has one type of numbers, so a wrong one would silently become another.
+    let turns = json::whole(given).and_then(|turns| u32::try_from(turns).ok()).filter(|turns| *turns > 0);
+    let fault = || input(format!("ttl: {given}; expected a number of turns, 1 or more"));
+    turns.map(Ttl::turns).ok_or_else(fault)
 }
 
 /// Reads the report of a provider: its whole response, or its usage alone.

@@ -25,20 +25,13 @@ pub(crate) fn of_function(function: js_sys::Function) -> TokenCounter {
     TokenCounter::from_fn("own", move |text: &str| {
         let counted = function
             .call1(&JsValue::NULL, &JsValue::from_str(text))
-            .map_err(|error| CounterError(format!("it threw {}", described(&error))))?;
+            .map_err(|error| CounterError(format!("it threw {}", json::described(&error))))?;
         // A fraction would make counts depend on the order of sums.
         let tokens = counted.as_f64().and_then(json::whole);
         tokens.ok_or_else(|| {
-            CounterError(format!("expected a number of tokens, found {}", described(&counted)))
+            CounterError(format!("expected a number of tokens, found {}", json::described(&counted)))
         })
     })
-}
-
-fn described(value: &JsValue) -> String {
-    match value.dyn_ref::<js_sys::Error>() {
-        Some(error) => String::from(error.to_string()),
-        None => value.as_string().unwrap_or_else(|| format!("{value:?}")),
-    }
 }
 
 /// Loads an encoding from its file. `loadEncoding` fetches the file.

@@ -9,15 +9,21 @@ extern "C" {
     /// Plain data.
     #[wasm_bindgen(typescript_type = "unknown")]
     pub type Plain;
+    /// The messages of a provider's request.
+    #[wasm_bindgen(typescript_type = "WireMessage[]")]
+    pub type WireList;
+    /// The body of a provider's request.
+    #[wasm_bindgen(typescript_type = "Record<string, any>")]
+    pub type WireBody;
+    /// The use of a context window.
+    #[wasm_bindgen(typescript_type = "Record<string, any>")]
+    pub type UsageJson;
 }
 
 /// Returns a value as JSON. `name` names it in errors.
 pub(crate) fn text(value: &JsValue, name: &str) -> Result<String, JsValue> {
-    let written = js_sys::JSON::stringify(value).map_err(|error| {
-        let why = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
-        let why = why.unwrap_or_else(|| "cannot be written as JSON".into());
-        input(format!("{name}: {why}; expected plain data"))
-    })?;
+    let written = js_sys::JSON::stringify(value)
+        .map_err(|error| input(format!("{name}: {}; expected plain data", described(&error))))?;
     // `undefined` and functions have no JSON.
     let written: JsValue = written.into();
     match written.as_string() {
@@ -52,6 +58,15 @@ pub(crate) fn whole(number: f64) -> Option<u64> {
 /// Returns the type of a value for an error.
 pub(crate) fn kind(value: &JsValue) -> String {
     if value.is_null() { "null".into() } else { value.js_typeof().as_string().unwrap_or_default() }
+}
+
+/// Describes a value that was thrown: the message of an error, or the value itself.
+pub(crate) fn described(value: &JsValue) -> String {
+    // A property of an application's object may be a function that throws. The library catches that here, and
+    // nowhere else.
+    let property = |name: &str| js_sys::Reflect::get(value, &name.into()).ok()?.as_string();
+    let text = value.as_string().or_else(|| property("message"));
+    text.unwrap_or_else(|| value.as_f64().map_or_else(|| kind(value), |number| number.to_string()))
 }
 
 /// Returns JSON in which each escape of half a character is the replacement character. JavaScript strings may

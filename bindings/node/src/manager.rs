@@ -6,7 +6,7 @@ use crate::{
     counter,
     data::{ManagerOptions, RetrievalBudget},
     error::{input, thrown},
-    json::{self, Plain},
+    json::{self, Plain, UsageJson},
     plan::Plan,
     request::{Asked, Request, tools},
     shared_log::SharedLog,
@@ -41,8 +41,8 @@ pub struct Manager {
 
 #[wasm_bindgen]
 impl Manager {
-    /// Creates a manager for a model from `models()`. Any other name gets default limits and estimates, with
-    /// a notice in each plan.
+    /// Creates a manager for a model from `models()`. Any other name gets default limits, with a notice in each
+    /// plan, and estimates by `o200k_base`, if it is loaded, or by `tokenizer`.
     #[wasm_bindgen(constructor)]
     pub fn new(model: String, options: Option<Options>) -> Result<Manager, JsValue> {
         let (settings, own) = settings(options.as_ref())?;
@@ -154,8 +154,8 @@ impl Manager {
     pub fn count_messages(
         &self,
         messages: Messages,
-        #[wasm_bindgen(unchecked_param_type = "unknown[] | undefined")] tools: JsValue,
-        wire_format: Option<String>,
+        #[wasm_bindgen(unchecked_optional_param_type = "unknown[]")] tools: JsValue,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
     ) -> Result<f64, JsValue> {
         let form = self::wire_format(wire_format.as_deref())?;
         let tools = self::tools(&tools)?;
@@ -183,7 +183,7 @@ impl Manager {
 
     /// Returns the use of the context window: tokens, `percent` and `level`. If you pass no limits, tools or
     /// focus hint, those of the last sent prompt are used.
-    pub fn usage(&self, conversation: &Conversation, request: Option<Request>) -> Result<Plain, JsValue> {
+    pub fn usage(&self, conversation: &Conversation, request: Option<Request>) -> Result<UsageJson, JsValue> {
         let asked = asked(request.as_ref())?;
         let usage = self.inner.0.usage(&asked.measured(&*conversation.shared().read()?));
         Ok(json::value(&usage.map_err(thrown)?)?.unchecked_into())
@@ -288,6 +288,9 @@ fn asked(request: Option<&Request>) -> Result<Asked, JsValue> {
 /// Reads the options of a manager, and its counter, which no JSON can have.
 fn settings(options: Option<&Options>) -> Result<(ManagerOptions, Option<js_sys::Function>), JsValue> {
     let Some(options) = options else { return Ok((ManagerOptions::default(), None)) };
+    if !options.is_object() || js_sys::Array::is_array(options) {
+        return Err(input(format!("options: expected an object, found {}", json::kind(options))));
+    }
     let own = js_sys::Reflect::get(options, &"counter".into())?;
     let own = match own.dyn_into::<js_sys::Function>() {
         Ok(function) => Some(function),

@@ -3,7 +3,7 @@
 use crate::{
     data::{Change, Citation, Explanation, NativeCitation, PromptItem},
     error::{Fault, thrown},
-    json::{self, Plain},
+    json::{self, UsageJson, WireBody, WireList},
     request::Asked,
     shared_log::SharedLog,
     wire::{body_json, message, messages_json, messages_of, wire_format},
@@ -47,6 +47,12 @@ extern "C" {
     /// The checked citations of a reply of Anthropic.
     #[wasm_bindgen(typescript_type = "NativeCitation[]")]
     pub type NativeCitations;
+    /// The names and values of HTTP headers.
+    #[wasm_bindgen(typescript_type = "[string, string][]")]
+    pub type Headers;
+    /// The part of the last prompt that a prompt repeats.
+    #[wasm_bindgen(typescript_type = "NonNullable<PlanJSON[\"prefix\"]>")]
+    pub type Repeated;
     /// Messages of a prompt.
     #[wasm_bindgen(typescript_type = "PromptItem[]")]
     pub type PromptItems;
@@ -163,7 +169,7 @@ impl Plan {
 
     /// The HTTP headers that parts of this prompt need.
     #[wasm_bindgen(getter)]
-    pub fn headers(&self) -> Result<Plain, JsValue> {
+    pub fn headers(&self) -> Result<Headers, JsValue> {
         Ok(json::value(&self.inner.headers)?.unchecked_into())
     }
 
@@ -175,7 +181,11 @@ impl Plan {
 
     /// Returns the body of a request: messages, tools and related fields of the provider, without the model's
     /// parameters. The default format is the model's own. `breakpoints` marks the ends of cacheable parts.
-    pub fn body(&self, wire_format: Option<String>, breakpoints: Option<bool>) -> Result<Plain, JsValue> {
+    pub fn body(
+        &self,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
+        #[wasm_bindgen(unchecked_optional_param_type = "boolean")] breakpoints: Option<bool>,
+    ) -> Result<WireBody, JsValue> {
         let body = render::body(&self.inner, self.form(wire_format.as_deref())?);
         // Marks change the body's bytes, so they are added only on request.
         let marked = breakpoints == Some(true);
@@ -185,7 +195,10 @@ impl Plan {
 
     /// Returns only the messages of the body. Anthropic and Gemini have a separate field for the system text:
     /// use `body` for them.
-    pub fn messages(&self, wire_format: Option<String>) -> Result<Plain, JsValue> {
+    pub fn messages(
+        &self,
+        #[wasm_bindgen(unchecked_optional_param_type = "WireFormat")] wire_format: Option<String>,
+    ) -> Result<WireList, JsValue> {
         let body = render::body(&self.inner, self.form(wire_format.as_deref())?);
         Ok(json::value(&messages_of(body_json(body)))?.unchecked_into())
     }
@@ -252,14 +265,14 @@ impl Plan {
 
     /// The use of the context window: tokens, `percent` and `level`.
     #[wasm_bindgen(getter)]
-    pub fn usage(&self) -> Result<Plain, JsValue> {
+    pub fn usage(&self) -> Result<UsageJson, JsValue> {
         Ok(json::value(&self.inner.usage)?.unchecked_into())
     }
 
     /// The part of the last prompt that this one repeats, and that a cache may contain. Nothing for a first
     /// prompt.
     #[wasm_bindgen(getter)]
-    pub fn repeated(&self) -> Result<Option<Plain>, JsValue> {
+    pub fn repeated(&self) -> Result<Option<Repeated>, JsValue> {
         let repeated = self.inner.repeated();
         repeated.map(|prefix| Ok(json::value(&prefix)?.unchecked_into())).transpose()
     }

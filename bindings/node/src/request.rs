@@ -25,6 +25,10 @@ const SHARED: [&str; 7] = ["tools", "rag", "focus", "state", "limits", "previous
 /// The names of the keys that only a request has.
 const BESIDE: [&str; 4] = ["account", "end_user", "excluded_messages", "recall"];
 
+/// The keys of limits.
+const LIMITS: [&str; 6] =
+    ["context_len", "max_completion", "max_input", "safety_buffer", "prompt_budget", "unknown"];
+
 /// A request that is kept, so that a plan can answer questions later.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
@@ -39,7 +43,10 @@ impl Asked {
         let given: Map<String, Value> = match given {
             absent if absent.is_null() || absent.is_undefined() => Map::new(),
             // A list would be read as a map without entries.
-            given if given.is_object() && !js_sys::Array::is_array(given) => json::read(given, "request")?,
+            given if given.is_object() && !js_sys::Array::is_array(given) => {
+                check_limits(given)?;
+                json::read(given, "request")?
+            }
             given => return Err(input(format!("request: expected an object, found {}", json::kind(given)))),
         };
         // Keys of a session file are read by its reader, so errors and rules are the same.
@@ -96,6 +103,31 @@ impl Asked {
             self.kept.documents = Recall::new().for_request(request).rag;
         }
     }
+}
+
+/// Checks the limits of a request. A session file may have keys of other programs, a request has none.
+fn check_limits(request: &JsValue) -> Result<(), JsValue> {
+    let limits = js_sys::Reflect::get(request, &"limits".into())?;
+    if limits.is_null() || limits.is_undefined() {
+        return Ok(());
+    }
+    let expected = LIMITS.join(", ");
+    if !limits.is_object() || js_sys::Array::is_array(&limits) {
+        let found = json::kind(&limits);
+        return Err(input(format!("request: limits: expected an object of {expected}, found {found}")));
+    }
+    for entry in js_sys::Object::entries(limits.unchecked_ref()).iter() {
+        let entry: js_sys::Array = entry.unchecked_into();
+        let (key, value) = (entry.get(0).as_string().unwrap_or_default(), entry.get(1));
+        if !LIMITS.contains(&key.as_str()) {
+            return Err(input(format!("request: limits: unknown key `{key}`; expected one of {expected}")));
+        }
+        // JSON has no such numbers, and null would be no limit.
+        if value.as_f64().is_some_and(|number| !number.is_finite()) {
+            return Err(input(format!("request: limits.{key}: expected a number of tokens")));
+        }
+    }
+    Ok(())
 }
 
 /// Returns state as a session file has it: an object of texts by their ids is a list there.

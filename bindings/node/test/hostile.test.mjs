@@ -1,7 +1,7 @@
 // Hostile input through the interface: no trap, and no growth of memory.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ContextWindowError, Conversation, Manager } from "context-window";
+import { ContextWindowError, Conversation, InputError, Manager, Plan, count, isContextOverflow, isReasoningRefusal } from "context-window";
 import { initSync } from "../dist/core.js";
 
 /** Returns the size of the module's memory, which never shrinks. */
@@ -141,4 +141,60 @@ test("a counter that uses the conversation it counts for gets an error", () => {
   call = undefined;
   log.push({ role: "user", content: "Still here?" });
   assert.equal(log.length, 2);
+});
+
+test("arguments of a wrong type are errors, however often", () => {
+  const manager = new Manager("m", { tokenizer: "chars/4" });
+  const log = new Conversation([{ role: "user", content: "How?" }]);
+  const odd = [5, {}, null, undefined, [], () => {}, Symbol("x"), new Error("x")];
+  const calls = [
+    (value) => log.pin(value, "x"), (value) => log.pin("x", value), (value) => log.pinMessage(value), (value) => log.setTtl(value, 1),
+    (value) => new Manager(value), (value) => count(value), (value) => manager.count(value), (value) => manager.planSession("x", value),
+    (value) => log.applyEvent(value), (value) => manager.plan(value), (value) => log.pushReply(value, "x"),
+  ];
+  for (let round = 0; round < 400; round++) {
+    for (const call of calls) {
+      for (const value of odd) assert.throws(() => call(value), ContextWindowError, `${call} ${String(value)}`);
+    }
+  }
+  for (const value of odd) assert.ok(!isContextOverflow(value) && !isReasoningRefusal(value));
+  assert.ok(isContextOverflow(new Error("This model's maximum context length is 8192 tokens. Please reduce the length of the messages.")));
+  for (const ttl of [-1, 1.5, NaN, 0, 2 ** 32]) assert.throws(() => log.pin("n", "x", "high", ttl), InputError, String(ttl));
+  assert.ok(manager.plan(log).tokens > 0, "the module still works");
+});
+
+test("objects that were freed are named, and can be freed again", () => {
+  const manager = new Manager("m", { tokenizer: "chars/4" });
+  const log = new Conversation([{ role: "user", content: "How?" }]);
+  const plan = manager.plan(log);
+  plan.free();
+  plan.free();
+  assert.throws(() => plan.tokens, /the object was freed/);
+  assert.throws(() => plan.tokens, InputError);
+  assert.throws(() => new Plan().tokens, InputError);
+});
+
+test("limits that would be no limits are refused", () => {
+  const manager = new Manager("m", { tokenizer: "chars/4" });
+  const log = new Conversation([{ role: "user", content: "How?" }]);
+  for (const limits of [{ promptBudget: 100 }, { max_tokens: 5 }, [], 5, { prompt_budget: NaN }, { prompt_budget: Infinity }, { prompt_budget: -1 }, { prompt_budget: 1.5 }]) {
+    assert.throws(() => manager.plan(log, { limits }), InputError, JSON.stringify(limits));
+  }
+  for (const limits of [null, undefined, { prompt_budget: null }, { prompt_budget: undefined, unknown: false }]) assert.ok(manager.plan(log, { limits }).budget > 1000);
+  assert.throws(() => new Manager("m", "chars/4"), /options: expected an object/);
+  assert.throws(() => new Manager("m", []), InputError);
+});
+
+test("an error of a counter that cannot be described leaves the conversation usable", () => {
+  class Odd extends Error {
+    get message() { throw new Error("no message"); }
+    toString() { throw new Error("no text"); }
+  }
+  let fails = false;
+  const manager = new Manager("m", { counter: (text) => { if (fails) throw new Odd(); return text.length; } });
+  const log = new Conversation(Array.from({ length: 60 }, (_, at) => ({ role: at % 2 ? "assistant" : "user", content: `text ${at} `.repeat(40) })));
+  fails = true;
+  assert.throws(() => manager.compactIfDue(log, { limits: { prompt_budget: 3000 } }), ContextWindowError);
+  log.push({ role: "user", content: "Still here?" });
+  assert.equal(log.length, 61);
 });

@@ -31,7 +31,7 @@ test("the programs of the README run", () => {
 test("the package has the files that it needs", () => {
   const packed = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: here, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
   const files = packed[0].files.map((file) => file.path).sort();
-  const names = ["ai-sdk", "core", "data", "encodings", "errors", "index", "langchain", "mastra", "node", "openclaw", "sdk", "trimmer", "types", "web", "workerd"];
+  const names = ["ai-sdk", "core", "data", "encodings", "errors", "index", "langchain", "mastra", "node", "openclaw", "parts", "sdk", "trimmer", "types", "web", "workerd"];
   const expected = [
     "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json", "dist/core_bg.wasm", "dist/core_bg.wasm.d.ts",
     "dist/encodings/cl100k_base.gz", "dist/encodings/o200k_base.gz", ...names.flatMap((name) => [`dist/${name}.d.ts`, `dist/${name}.js`]),
@@ -52,7 +52,9 @@ test("types accept what the README shows, and refuse mistakes", () => {
     using plan = manager.plan(log, { rag: [{ id: "a", text: "x", score: 1 }], state: { clock: "Tuesday" }, limits: { prompt_budget: 400 } });
     const json: PlanJSON = plan.toJSON();
     const changes: Change[] = plan.diff(plan);
-    console.log(json.prompt_budget, changes.length, plan.explain("a").enters_at);
+    const body: Record<string, unknown> = plan.body("anthropic");
+    const sizes: (number | undefined)[] = [plan.usage.prompt_tokens, plan.repeated?.tokens, manager.countMessages(plan.messages())];
+    console.log(json.prompt_budget, changes.length, plan.explain("a").enters_at, body, sizes, plan.headers.map(([name]) => name));
   `);
   writeFileSync(join(folder, "frameworks.mts"), `
     import { wrapLanguageModel, generateText, type LanguageModel } from "ai";
@@ -74,11 +76,23 @@ test("types accept what the README shows, and refuse mistakes", () => {
     const log = new Conversation();
     // @ts-expect-error: the key of a request
     manager.plan(log, { documents: [] });
+    // @ts-expect-error: the name of a format
+    manager.plan(log).body("claude");
     // @ts-expect-error: a string is no message
     log.push("hello");
   `);
+  // The programs of the README have types, too. A plugin's interface is given by its host.
+  const programs = [...readFileSync(join(here, "README.md"), "utf8").matchAll(/^```js\n(.*?)^```/gms)].map((found) => found[1].replace("register(api)", "register(api: any)"));
+  // One has a mistake in its options, and mock models have stricter types than models.
+  const typed = programs.filter((program) => !/max_itmes|ai\/test/.test(program));
+  assert.ok(typed.length >= 5);
+  const readme = typed.map((program, at) => {
+    const name = `readme${at}`;
+    writeFileSync(join(folder, `${name}.mts`), program.replaceAll("catch (error)", "catch (error: any)"));
+    return name;
+  });
   const options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext", "--lib", "es2022,dom,esnext.disposable"];
-  const checked = spawnSync(join(here, "node_modules/.bin/tsc"), [...options, "--skipLibCheck", ...["right", "frameworks", "wrong"].map((name) => join(folder, `${name}.mts`))], { encoding: "utf8" });
+  const checked = spawnSync(join(here, "node_modules/.bin/tsc"), [...options, "--skipLibCheck", ...["right", "frameworks", "wrong", ...readme].map((name) => join(folder, `${name}.mts`))], { encoding: "utf8" });
   assert.equal(checked.stdout, "");
   rmSync(folder, { recursive: true });
 });
