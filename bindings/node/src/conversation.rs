@@ -124,7 +124,8 @@ impl Conversation {
     }
 
     /// Pins a note, which is planned before the conversation, up to the limit for pins: for `ttl` turns, or
-    /// until it is unpinned. With `setTtl(id)` it is required. Replaces a note with the same id. `priority` is `low`, `normal` (default) or `high`.
+    /// until it is unpinned. With `setTtl(id)` it is required. Replaces a note with the same id. `priority`
+    /// is `low`, `normal` (default) or `high`.
     pub fn pin(
         &self,
         id: &str,

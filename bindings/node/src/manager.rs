@@ -41,8 +41,8 @@ pub struct Manager {
 
 #[wasm_bindgen]
 impl Manager {
-    /// Creates a manager for a model from `models()`. Any other name gets default limits, with a notice in each
-    /// plan, and estimates by `o200k_base`, if it is loaded, or by `tokenizer`.
+    /// Creates a manager for a model from `models()`. Any other name gets default limits, with a notice in
+    /// each plan, and estimates by `o200k_base`, if it is loaded, or by `tokenizer`.
     #[wasm_bindgen(constructor)]
     pub fn new(model: String, options: Option<Options>) -> Result<Manager, JsValue> {
         let (settings, own) = settings(options.as_ref())?;
