@@ -47,6 +47,15 @@ interface Remembered {
   epoch: string;
 }
 
+/** A row of a plan, by the keys that are read. */
+interface Row {
+  id: string;
+  kind: string;
+  role: string;
+  /** The id of the message whose call lacks a result. */
+  of?: string;
+}
+
 /** The messages that fit, their tokens, and the fingerprints of the prompt and of the first one that it repeats. */
 export interface Fitting<M> {
   messages: M[];
@@ -136,7 +145,7 @@ export class Trimmer<M> {
       const repeated = plan.repeated as { tokens: number; of: number } | undefined;
       if (repeated === undefined || repeated.tokens < repeated.of) current.epoch = plan.fingerprint;
       const figures = { tokens: plan.tokens, fingerprint: plan.fingerprint, epoch: current.epoch, isOverflow: plan.isOverflow };
-      const included = new Set(plan.included.map((row) => row.id));
+      const included = this.#returned(plan.included as Row[]);
       const kept = messages.filter((_, at) => ids[at]!.every((id) => included.has(id)));
       // A prompt of no messages is none, even if the question is empty.
       if (kept.length === 0 && !plan.isOverflow) kept.push(...messages);
@@ -170,6 +179,23 @@ export class Trimmer<M> {
       current.texts.push(texts[at]!);
     }
     return current;
+  }
+
+  /**
+   * Returns the ids of the rows that are returned. A result that the planner adds is no object of the framework,
+   * so its call is returned only if its result may still come: at the end of a list that is no prompt yet.
+   */
+  #returned(rows: readonly Row[]): Set<string> {
+    const ids = new Set(rows.map((row) => row.id));
+    for (const { kind, of } of rows) {
+      if (kind !== "placeholder_result") continue;
+      const start = rows.findIndex((row) => row.id === of);
+      let end = start + 1;
+      while (rows[end]?.role === "tool") end++;
+      if (this.#isFunction && end === rows.length) continue;
+      for (const row of rows.slice(start, end)) ids.delete(row.id);
+    }
+    return ids;
   }
 
   #read(message: M, at: number, all: readonly M[]): WireMessage[] {

@@ -104,7 +104,7 @@ test("an overflow is thrown, warned of, or sent, and an unknown option is refuse
 test("files, pictures and parts of providers pass", () => {
   const messages = [
     { role: "user", content: [{ type: "text", text: "See" }, { type: "file", mediaType: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }, { type: "image", image: new URL("https://example.com/a.png") }] },
-    { role: "assistant", content: [{ type: "reasoning", text: "Hm." }, { type: "tool-call", toolCallId: "s", toolName: "web", input: {}, providerExecuted: true }, { type: "text", text: "A dot." }] },
+    { role: "assistant", content: [{ type: "reasoning", text: "Hm." }, { type: "tool-call", toolCallId: "s", toolName: "web", input: {}, providerExecuted: true }, { type: "tool-result", toolCallId: "s", toolName: "web", output: { type: "text", value: "a dot" } }, { type: "text", text: "A dot." }] },
     { role: "user", content: "Thanks" },
   ];
   assert.deepEqual(pruneMessages({ messages, maxTokens: 100_000 }), messages);

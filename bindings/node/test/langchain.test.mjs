@@ -6,7 +6,7 @@ import { tool } from "@langchain/core/tools";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
 import { createAgent, createMiddleware } from "langchain";
 import { contextWindowMiddleware, trimMessages } from "context-window/langchain";
-import { InputError } from "context-window";
+import { InputError, Manager } from "context-window";
 
 const talk = () => [
   new SystemMessage("Be brief."),
@@ -49,9 +49,20 @@ test("trimMessages has the options of the original", async () => {
   }
 });
 
-test("a call that waits stays, because its list is no prompt yet", async () => {
+test("a call that waits stays in a list that is no prompt yet, and an abandoned one leaves", async () => {
   const waiting = talk().slice(0, 7);
   assert.deepEqual(await trimMessages(waiting, { maxTokens: 10_000 }), waiting);
+  const two = new AIMessage({ content: "", tool_calls: [{ id: "c", name: "track", args: {} }, { id: "d", name: "track", args: {} }] });
+  const half = [new HumanMessage("Q"), two, new ToolMessage({ tool_call_id: "c", content: "here" })];
+  assert.deepEqual(await trimMessages(half, { maxTokens: 10_000 }), half);
+  const stopped = [...half, new HumanMessage("Stop")];
+  assert.deepEqual(await trimMessages(stopped, { maxTokens: 10_000 }), [half[0], stopped.at(-1)]);
+  // A model gets no call without its result, whatever the manager does with it.
+  for (const options of [{}, { manager: new Manager("x", { tokenizer: "chars/4" }) }]) {
+    const middleware = contextWindowMiddleware(options);
+    const sent = middleware.wrapModelCall({ messages: stopped }, ({ messages }) => messages);
+    assert.deepEqual(sent, [half[0], stopped.at(-1)]);
+  }
 });
 
 test("as a runnable it stands before a model", async () => {
