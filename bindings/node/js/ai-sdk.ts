@@ -64,7 +64,7 @@ export function pruneMessages<M extends SdkMessage>({ messages, reasoning, toolC
   const kinds = Object.entries({ reasoning, toolCalls, emptyMessages }).filter(([, value]) => value !== undefined);
   const given = { ...Object.fromEntries(kinds), messages: messages as unknown as ModelMessage[] };
   const rest = kinds.length === 0 ? messages : (pruneByKind(given) as unknown as M[]);
-  const trimmer = new Trimmer<SdkMessage>(toWire, options, true);
+  const trimmer = new Trimmer<SdkMessage>(toWire, options, "list");
   try {
     return withoutOrphans(trimmer.trim(rest) as M[], rest);
   } finally {

@@ -88,7 +88,7 @@ export function trimMessages<M extends BaseMessage>(first: M[] | TrimMessagesOpt
   }
   if (strategy !== undefined && strategy !== "last") throw new InputError("Input", `strategy: ${String(strategy)}; expected first or last`);
   const kinds = { startOn: several(startOn), endOn: several(endOn), includeSystem: includeSystem === true };
-  const trimmer = new Trimmer<LangChainMessage>(toWire, own, true);
+  const trimmer = new Trimmer<LangChainMessage>(toWire, own, "list");
   if (options === undefined) return RunnableLambda.from(async (messages: BaseMessage[]) => trimmed(trimmer, messages, kinds));
   return (async () => {
     try {

@@ -15,7 +15,8 @@ export interface SdkMessage {
 }
 
 /**
- * Returns the message of the AI SDK at a place as messages of OpenAI. A call that the provider executes is one of OpenAI only if its result is in a later message: otherwise both are parts of one.
+ * Returns the message of the AI SDK at a place as messages of OpenAI. A call that the provider executes is one of
+ * OpenAI only if its result is in a later message: otherwise both are parts of one.
  */
 export function toWire(message: SdkMessage, at: number, all: readonly SdkMessage[]): WireMessage[] {
   const { role, content } = message;
@@ -48,8 +49,7 @@ function isCall(part: Part, beside: readonly Part[]): boolean {
 function isApart(result: Part, at: number, all: readonly SdkMessage[]): boolean {
   const isItsCall = (part: Part) => part.type === "tool-call" && part.toolCallId === result.toolCallId;
   for (let place = at; place >= 0; place--) {
-    const { content } = all[place]!;
-    const beside = typeof content === "string" ? [] : (content as readonly Part[]);
+    const beside = partsOf(all[place]!);
     const call = beside.find(isItsCall);
     if (call !== undefined) return isCall(call, beside);
   }
@@ -58,23 +58,55 @@ function isApart(result: Part, at: number, all: readonly SdkMessage[]): boolean 
 }
 
 /**
- * Returns the messages without those whose call or approval request has left. Such parts are no messages of
- * their own, so the planner does not know them.
+ * Returns the messages with the calls of all results and the requests of all approvals: such parts may be no
+ * messages of their own, so the planner does not know them. A message that lost its call leaves, too. In the
+ * current turn the call comes back with its results, because an agent cannot go on without its running call.
  */
-export function withoutOrphans<M extends SdkMessage>(kept: M[], all: readonly M[]): M[] {
-  const ids = (messages: readonly M[], wanted: string[], key: string) =>
-    messages.flatMap(({ content }) => (typeof content === "string" ? [] : (content as readonly Part[]))).filter(({ type }) => wanted.includes(type)).map((part) => part[key]);
-  const left = (key: string, type: string) => {
-    const present = new Set(ids(kept, [type], key));
-    return new Set(ids(all, [type], key).filter((id) => !present.has(id)));
-  };
-  const [calls, requests] = [left("toolCallId", "tool-call"), left("approvalId", "tool-approval-request")];
-  if (calls.size === 0 && requests.size === 0) return kept;
-  const isOrphan = (part: Part) =>
-    (part.type === "tool-result" && calls.has(part.toolCallId)) || (part.type === "tool-approval-response" && requests.has(part.approvalId));
-  const rest = kept.filter(({ content }) => typeof content === "string" || !(content as readonly Part[]).some(isOrphan));
-  // Another message may have lost its call by this.
-  return rest.length === kept.length ? kept : withoutOrphans(rest, all);
+export function withoutOrphans<M extends SdkMessage>(kept: readonly M[], all: readonly M[]): M[] {
+  const needs = needed(all);
+  const turn = all.reduce((last, { role }, at) => (role === "user" ? at : last), -1);
+  const given = new Set(kept);
+  const present = new Set([...all.keys()].filter((at) => given.has(all[at]!)));
+  const back = new Set<number>();
+  // Each round removes a message or brings one back, and none is removed after it came back.
+  for (let changed = true; changed; ) {
+    changed = false;
+    for (const at of [...present]) {
+      const missing = needs[at]!.filter((one) => !present.has(one));
+      if (missing.length === 0) continue;
+      changed = true;
+      if (at < turn && !back.has(at)) {
+        present.delete(at);
+        continue;
+      }
+      const results = needs.flatMap((own, result) => (own.some((one) => missing.includes(one)) ? [result] : []));
+      for (const one of [...missing, ...results]) {
+        present.add(one);
+        back.add(one);
+      }
+    }
+  }
+  return all.filter((_, at) => present.has(at));
+}
+
+/** Returns the places of the calls and requests that each message needs, in messages before it. */
+function needed(all: readonly SdkMessage[]): number[][] {
+  // An id may be used again, so a result belongs to the last call before it.
+  const [calls, requests] = [new Map<unknown, number>(), new Map<unknown, number>()];
+  return all.map((message, at) => {
+    const own = new Set<number | undefined>();
+    for (const { type, toolCallId, approvalId } of partsOf(message)) {
+      if (type === "tool-call") calls.set(toolCallId, at);
+      if (type === "tool-approval-request") requests.set(approvalId, at);
+      if (type === "tool-result") own.add(calls.get(toolCallId));
+      if (type === "tool-approval-response") own.add(requests.get(approvalId));
+    }
+    return [...own].filter((one): one is number => one !== undefined && one !== at);
+  });
+}
+
+function partsOf({ content }: SdkMessage): readonly Part[] {
+  return typeof content === "string" ? [] : (content as readonly Part[]);
 }
 
 function contentPart(part: Part): object {
@@ -100,6 +132,7 @@ function outputContent(output: unknown): unknown {
   return parts === undefined ? (JSON.stringify(value) ?? "") : parts.map(resultPart);
 }
 
+/** Returns a part of a result. Each of the names of its files has the data or an address. */
 function resultPart(part: Part): object {
   const mediaType = String(part.mediaType ?? (part.type.startsWith("image") ? "image/png" : ""));
   if (part.type === "text") return { type: "text", text: part.text };

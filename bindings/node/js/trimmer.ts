@@ -1,5 +1,4 @@
-import { BudgetError, InputError } from "context-window";
-import { Conversation, Manager, type Plan } from "context-window";
+import { BudgetError, Conversation, InputError, Manager, type Plan } from "context-window";
 import type { Anchor, ConfigTables, WireMessage } from "./data.js";
 
 /** Options of every adapter. */
@@ -31,6 +30,9 @@ export interface TrimOptions {
  * omit it. It depends only on the messages up to this place.
  */
 export type ToWire<M> = (message: M, at: number, all: readonly M[]) => WireMessage[];
+
+/** The use of the messages that fit: a prompt that a model gets next, or a list that is no prompt yet. */
+export type Use = "prompt" | "list";
 
 const KNOWN = ["model", "manager", "tokenizer", "counter", "config", "maxTokens", "onOverflow", "onPlan"];
 
@@ -70,12 +72,11 @@ export class Trimmer<M> {
   readonly #toWire: ToWire<M>;
   readonly #options: TrimOptions;
   readonly #manager: Manager;
-  /** True if messages that are too long are no prompt yet, so that nobody could refuse them. */
-  readonly #isFunction: boolean;
+  readonly #use: Use;
   /** The last conversations, the newest first. */
   #recent: Remembered[] = [];
 
-  constructor(toWire: ToWire<M>, given: TrimOptions = {}, isFunction = false) {
+  constructor(toWire: ToWire<M>, given: TrimOptions = {}, use: Use = "prompt") {
     // A null counts as absent, as everywhere.
     const options = given ?? {};
     const unknown = Object.keys(options).find((key) => !KNOWN.includes(key));
@@ -100,11 +101,11 @@ export class Trimmer<M> {
     // The default encoding need not be loaded, and an unknown model is estimated anyway.
     const tokenizer = options.tokenizer ?? (options.model === undefined ? "chars/4" : undefined);
     this.#toWire = toWire;
-    this.#isFunction = isFunction;
+    this.#use = use;
     this.#options = options;
-    // A provider refuses a call without a result, and one that is added is no object of the framework. Before it is
-    // a prompt, such a call may still wait for an approval.
-    const repair = isFunction ? "synthesize" : "drop";
+    // A provider refuses a call without a result, and one that is added is no object of the framework. In a list, such
+    // a call may still wait for an approval.
+    const repair = use === "list" ? "synthesize" : "drop";
     const own = { ...config, conversation: { repair, tool_results: "keep", ...config.conversation } } as ConfigTables;
     this.#manager = options.manager ?? new Manager(model, {
       config: own,
@@ -146,15 +147,16 @@ export class Trimmer<M> {
       if (repeated === undefined || repeated.tokens < repeated.of) current.epoch = plan.fingerprint;
       const figures = { tokens: plan.tokens, fingerprint: plan.fingerprint, epoch: current.epoch, isOverflow: plan.isOverflow };
       const included = this.#returned(plan.included as Row[]);
-      const kept = messages.filter((_, at) => ids[at]!.every((id) => included.has(id)));
+      // The last one is the message itself; those before it are results that came with it.
+      const fitting = messages.filter((_, at) => ids[at]!.length === 0 || included.has(ids[at]!.at(-1)!));
       // A prompt of no messages is none, even if the question is empty.
-      if (kept.length === 0 && !plan.isOverflow) kept.push(...messages);
+      const kept = fitting.length === 0 && !plan.isOverflow ? [...messages] : fitting;
       if (!plan.isOverflow || onOverflow === "send") return { messages: kept, ...figures };
       const text = `the messages that a prompt needs have ${plan.tokens} tokens; expected at most ${plan.budget}`;
       if (onOverflow === "throw") throw new BudgetError("Budget", text);
-      console.warn(`context-window: ${text}; ${this.#isFunction ? "only system messages are returned" : "they are sent nevertheless"}`);
+      console.warn(`context-window: ${text}; ${this.#use === "list" ? "only system messages are returned" : "they are sent nevertheless"}`);
       // An agent that lost its running call would call the tool again, without end.
-      if (!this.#isFunction) return { messages: kept, ...figures };
+      if (this.#use === "prompt") return { messages: kept, ...figures };
       const isSystem = (message: M) => this.#toWire(message, 0, [message]).some((wire) => (wire as { role?: string }).role === "system");
       return { messages: messages.filter(isSystem), ...figures };
     } finally {
@@ -183,7 +185,7 @@ export class Trimmer<M> {
 
   /**
    * Returns the ids of the rows that are returned. A result that the planner adds is no object of the framework,
-   * so its call is returned only if its result may still come: at the end of a list that is no prompt yet.
+   * so its call is returned only if its result may still come: at the end of a list.
    */
   #returned(rows: readonly Row[]): Set<string> {
     const ids = new Set(rows.map((row) => row.id));
@@ -192,7 +194,7 @@ export class Trimmer<M> {
       const start = rows.findIndex((row) => row.id === of);
       let end = start + 1;
       while (rows[end]?.role === "tool") end++;
-      if (this.#isFunction && end === rows.length) continue;
+      if (this.#use === "list" && end === rows.length) continue;
       for (const row of rows.slice(start, end)) ids.delete(row.id);
     }
     return ids;

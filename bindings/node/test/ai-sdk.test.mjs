@@ -178,7 +178,9 @@ test("calls that the provider executes leave with their results", () => {
     { role: "assistant", content: [result("m"), { type: "text", text: "Two." }] },
     messages.at(-1),
   ];
-  for (const talk of [messages, approved]) {
+  // The result of the first call comes with the running one.
+  const running = [...messages.slice(0, 3), { role: "assistant", content: [result("srv"), { type: "text", text: "Next." }, call("next")] }, { role: "tool", content: [result("next")] }];
+  for (const talk of [messages, approved, running]) {
     let most = 0;
     for (let maxTokens = 20; maxTokens < 600; maxTokens += 5) {
       const kept = prepareStep({ maxTokens, onOverflow: "send" })({ messages: talk }).messages;
@@ -188,7 +190,7 @@ test("calls that the provider executes leave with their results", () => {
       for (const id of ids("tool-result", "toolCallId")) assert.ok(calls.has(id), `${maxTokens}: result ${id}`);
       for (const id of ids("tool-approval-response", "approvalId")) assert.ok(requests.has(id), `${maxTokens}: answer ${id}`);
       for (const id of calls) assert.ok(ids("tool-result", "toolCallId").has(id), `${maxTokens}: call ${id}`);
-      assert.ok(kept.includes(talk.at(-1)), `${maxTokens}: the question is gone`);
+      assert.ok(kept.includes(talk.at(-1)), `${maxTokens}: the question or the running call is gone`);
       most = Math.max(most, kept.length);
     }
     assert.equal(most, talk.length, "with enough tokens, all stay");
@@ -212,6 +214,63 @@ test("each step plans all messages, also those that left before", async () => {
   // From the second one on, each prompt knows the one before it.
   assert.ok(repeated.slice(1).every((prefix) => prefix !== undefined), JSON.stringify(repeated));
   assert.equal(returned.length, 8);
+});
+
+test("messages that left a step come back if they fit, and steering messages stay", () => {
+  const prepare = prepareStep({ maxTokens: 10_000 });
+  const initialMessages = [{ role: "user", content: "Find everything." }];
+  const responseMessages = [
+    { role: "assistant", content: [{ type: "tool-call", toolCallId: "a", toolName: "search", input: {} }] },
+    { role: "tool", content: [{ type: "tool-result", toolCallId: "a", toolName: "search", output: { type: "text", value: "x" } }] },
+  ];
+  assert.deepEqual(prepare({ messages: initialMessages, initialMessages, responseMessages }).messages, [...initialMessages, ...responseMessages]);
+  const steered = [...initialMessages, { role: "user", content: "Only the newest." }];
+  assert.deepEqual(prepare({ messages: steered, initialMessages, responseMessages }).messages, steered);
+});
+
+/** Returns numbers from 0 to 1, the same ones for the same seed. */
+function numbers(seed) {
+  let state = seed;
+  return () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+}
+
+test("no random conversation loses a result, a call or the question", () => {
+  for (let seed = 1; seed <= (process.env.FULL === "1" ? 20_000 : 1_500); seed++) {
+    const next = numbers(seed * 7919);
+    const below = (n) => Math.floor(next() * n);
+    const words = () => "word ".repeat(below(20) + 1);
+    const messages = next() < 0.5 ? [{ role: "system", content: words() }] : [];
+    for (let turn = 0; turn <= below(5); turn++) {
+      messages.push({ role: "user", content: `question ${turn} ${words()}` });
+      for (let exchange = below(4); exchange > 0; exchange--) {
+        // Few ids, so that later calls use them again.
+        const ids = [...new Set([below(5), below(5)])];
+        const isDeferred = next() < 0.3;
+        const call = (id, at) => ({ type: "tool-call", toolCallId: `c${id}`, toolName: "f", input: { text: words() }, ...(isDeferred && at === 0 ? { providerExecuted: true } : {}) });
+        const result = (id) => ({ type: "tool-result", toolCallId: `c${id}`, toolName: "f", output: { type: "text", value: words() } });
+        messages.push({ role: "assistant", content: ids.map(call) });
+        const apart = isDeferred ? ids.slice(1) : ids;
+        if (apart.length > 0) messages.push({ role: "tool", content: apart.map(result) });
+        if (isDeferred) messages.push({ role: "assistant", content: [result(ids[0]), { type: "text", text: words() }] });
+      }
+      if (next() < 0.7) messages.push({ role: "assistant", content: [{ type: "text", text: words() }] });
+    }
+    const kept = prepareStep({ maxTokens: 30 + below(400), onOverflow: "send" })({ messages }).messages;
+    const places = kept.map((message) => messages.indexOf(message));
+    assert.ok(places.every((at, nth) => nth === 0 || at > places[nth - 1]), `${seed}: order ${places}`);
+    const open = new Map();
+    for (const { content } of kept) {
+      for (const part of typeof content === "string" ? [] : content) {
+        if (part.type === "tool-call") {
+          assert.ok(!open.has(part.toolCallId), `${seed}: call ${part.toolCallId} lost its result`);
+          open.set(part.toolCallId, part);
+        }
+        if (part.type === "tool-result") assert.ok(open.delete(part.toolCallId), `${seed}: result ${part.toolCallId} lost its call`);
+      }
+    }
+    assert.equal(open.size, 0, `${seed}: open calls`);
+    assert.ok(kept.includes(messages.findLast(({ role }) => role === "user")), `${seed}: the question is gone`);
+  }
 });
 
 test("instructions are counted, and values of options are checked", () => {
