@@ -250,11 +250,13 @@ test("no random conversation loses a result, a call or the question", () => {
         const result = (id) => ({ type: "tool-result", toolCallId: `c${id}`, toolName: "f", output: { type: "text", value: words() } });
         messages.push({ role: "assistant", content: ids.map(call) });
         const apart = isDeferred ? ids.slice(1) : ids;
+        if (next() < 0.2) messages.splice(-1, 0, { role: "assistant", content: [{ ...call(below(5), 1), providerExecuted: true }].flatMap((one) => [one, { ...result(0), toolCallId: one.toolCallId }]) });
         if (apart.length > 0) messages.push({ role: "tool", content: apart.map(result) });
         if (isDeferred) messages.push({ role: "assistant", content: [result(ids[0]), { type: "text", text: words() }] });
       }
       if (next() < 0.7) messages.push({ role: "assistant", content: [{ type: "text", text: words() }] });
     }
+    if (seed % 5 === 0) assert.deepEqual(prepareStep({ maxTokens: 100_000 })({ messages }).messages, messages, `${seed}: all fit`);
     const kept = prepareStep({ maxTokens: 30 + below(400), onOverflow: "send" })({ messages }).messages;
     const places = kept.map((message) => messages.indexOf(message));
     assert.ok(places.every((at, nth) => nth === 0 || at > places[nth - 1]), `${seed}: order ${places}`);
