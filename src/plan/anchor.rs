@@ -353,7 +353,7 @@ impl Target {
 }
 
 /// Documents, state and rules of the user that are sent again, because their earlier texts are no longer in
-/// the prompt.
+/// the prompt, and the place before which these texts left.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SentAgain {
     /// Ids of documents.
@@ -362,16 +362,23 @@ pub(crate) struct SentAgain {
     pub(crate) state: BTreeSet<ItemId>,
     /// Ids of rules of the user whose messages have left the prompt (rule R1).
     pub(crate) rules: BTreeSet<ItemId>,
+    /// Position before which retained texts left for lack of tokens, so that none comes back beside its copy
+    /// (rule S10).
+    pub(crate) released_before: u32,
 }
 
 impl SentAgain {
-    /// Adds these ids. Returns true if any of them is new.
+    /// Adds these ids. Returns true if any of them is new. If none is, nothing changes.
     pub(crate) fn insert(&mut self, more: Self) -> bool {
         let before = self.len();
         self.documents.extend(more.documents);
         self.state.extend(more.state);
         self.rules.extend(more.rules);
-        self.len() > before
+        let is_new = self.len() > before;
+        if is_new {
+            self.released_before = self.released_before.max(more.released_before);
+        }
+        is_new
     }
 
     fn len(&self) -> usize {

@@ -38,6 +38,12 @@ impl ToolResultRendering {
         !self.clipped.is_empty()
     }
 
+    /// Returns the position before which retained texts leave with this plan for lack of tokens. Returns `None`
+    /// if none do.
+    pub(crate) fn left_before(&self) -> Option<u32> {
+        (self.releases && self.cuts).then_some(self.released_before)
+    }
+
     /// Checks if this rendering is a later attempt than `earlier` for the same request: it adds something and
     /// takes nothing back. Planning terminates because of this.
     pub(crate) fn follows(&self, earlier: &Self) -> bool {

@@ -1,6 +1,7 @@
 //! Compares every answer of `explain` with brute force: the same request planned at every budget of the
-//! model. Without `FULL=1` it is planned at the edges of each step, at a sample of budgets between them, and
-//! at every budget between two plans that differ.
+//! model. Most requests are planned at the edges of each step, at a sample of budgets between them, and at
+//! every budget between two plans that differ; some with `FULL=1` at all budgets, because all would take
+//! hours.
 
 mod lives;
 
@@ -41,6 +42,21 @@ fn is_clipped(plan: &ContextPlan) -> bool {
         .any(|notice| notice.rule() == "S7" && notice.text.starts_with("the middle is removed"))
 }
 
+/// With `FULL=1`, requests whose budget is a multiple of this are planned at every budget.
+const EVERY_BUDGET: u64 = 50;
+
+/// Returns the new document whose retained copy is in the prompt too (rule S10).
+fn text_sent_twice(plan: &ContextPlan) -> Option<String> {
+    // The line before a text may have another label.
+    let text = |row: &PlannedItem| row.body.text().split_once(">\n").map(|(_, text)| text.to_owned());
+    let documents = plan.included.iter().filter(|row| row.kind.is_document());
+    let (new, retained): (Vec<_>, Vec<_>) = documents.partition(|row| row.section == Section::Rag);
+    let copies: BTreeSet<_> =
+        retained.iter().map(|row| (row.id.as_str().split('@').next(), text(row))).collect();
+    let is_copied = |row: &&&PlannedItem| copies.contains(&(Some(row.id.as_str()), text(row)));
+    new.iter().find(is_copied).map(|row| row.id.to_string())
+}
+
 /// Distance of the sampled budgets between the edges of steps.
 const EVERY: usize = 15;
 
@@ -59,7 +75,9 @@ impl Brute {
         let plan = |budget: u64| {
             let mut limits = limits;
             limits.prompt_budget = Some(budget);
-            manager.build_plan(&request.clone().with_limits(limits)).unwrap()
+            let plan = manager.build_plan(&request.clone().with_limits(limits)).unwrap();
+            assert_eq!(text_sent_twice(&plan), None, "{budget}");
+            plan
         };
         let minimum = within(&plan(1));
         // With clipped results only the minimum counts as included, except in the present plan (rule E1).
@@ -71,7 +89,8 @@ impl Brute {
                 within(&plan)
             }
         };
-        let budgets: BTreeSet<u64> = if generate::is_full() {
+        let is_sampled = limits.prompt_budget.is_some_and(|budget| budget % EVERY_BUDGET > 0);
+        let budgets: BTreeSet<u64> = if generate::is_full() && !is_sampled {
             (1..=MOST).collect()
         } else {
             // The steps of the map are used only to choose the budgets to plan at, not as a result.
@@ -625,4 +644,53 @@ fn duplicate_may_be_included_if_the_last_documents_are_given_up() {
     agrees(&manager, &request, 1, &["rag:d2", "rag:d3"]);
     let limits = RequestLimits::prompt_budget(1).with_model_context_len(MOST).with_safety_buffer(0);
     assert!(manager.explainer(&request.with_limits(limits)).explain("d3").unwrap().enters_at.is_some());
+}
+
+/// If the user message of the turn in which the last window starts has expired, nothing of that turn is part
+/// of the window, also if a pin includes the rest of the turn.
+#[test]
+fn a_window_that_starts_in_an_expired_turn_is_explained() {
+    use context_window::Role::{Assistant, Tool, User};
+    let line = |role, size| generate::Line {
+        role,
+        size,
+        calls: vec![],
+        answers: None,
+        life: generate::Life { pin: None, ttl: None },
+    };
+    let mut asks = line(User, 1);
+    asks.life.ttl = Some(context_window::Ttl::NoneRemaining);
+    let calls = generate::Line { calls: vec!["y"], ..line(Assistant, 0) };
+    let mut answers = generate::Line { answers: Some("y"), ..line(Tool, 0) };
+    answers.life.pin = Some(context_window::Priority::High);
+    let mut config = context_window::Config::default();
+    let sections = &mut config.sections;
+    let shares = [&mut sections.system_pinned, &mut sections.conversation, &mut sections.rag];
+    shares.into_iter().zip([175, 139, 686]).for_each(|(section, share)| section.share = share);
+    (config.sections.pins_limit, config.conversation.low_mark) = (0, 1);
+    let session = Session {
+        system: None,
+        focus: None,
+        states: vec![],
+        notes: vec![],
+        rules: vec![],
+        lines: vec![asks, calls, line(User, 1), line(User, 6), answers, line(User, 1)],
+        rag: vec![],
+        has_lists: false,
+        quotes: vec![],
+        budget: 42,
+        config,
+        declares_recall: false,
+        before: Some(generate::Before {
+            start: 1,
+            set: vec![],
+            ranks: vec![],
+            joined: vec![],
+            same_question: false,
+            cleared: None,
+            forms: vec![],
+            variants: vec![],
+        }),
+    };
+    agrees_as_it_is(session, 0).unwrap();
 }

@@ -70,7 +70,9 @@ impl LaidOut<'_> {
     /// have none.
     pub(crate) fn missing(&self) -> SentAgain {
         let rows = &self.draft.rows;
-        SentAgain { rules: self.candidates.missing_rules(rows), ..self.candidates.retained().missing(rows) }
+        let released_before = self.costs.rendering().left_before().unwrap_or_default();
+        let rules = self.candidates.missing_rules(rows);
+        SentAgain { rules, released_before, ..self.candidates.retained().missing(rows) }
     }
 }
 

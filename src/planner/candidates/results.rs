@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 impl Candidates<'_> {
     /// Returns the rendering of the last prompt. The retained texts of earlier questions are left out if they
-    /// are to leave with a new question (rule S11).
+    /// are to leave with a new question (rule S11), or left in an earlier round (rule S10).
     pub(crate) fn remembered_rendering(&self) -> ToolResultRendering {
         let clears = self.index().clears_results();
         let cleared_before = self.cleared_before.filter(|_| clears).unwrap_or_default();
@@ -27,13 +27,15 @@ impl Candidates<'_> {
             counts_recalled: self.index().window_start.is_none(),
             ..ToolResultRendering::default()
         };
+        let kept = self.retained.release_before(self.retained.left_before(), &kept).unwrap_or(kept);
         let leave = self
             .retained
             .unanswered()
             .filter(|_| self.retained.retention_cost().is_some_and(|cost| cost.leave));
         let left = leave.and_then(|question| self.retained.release_before(question, &kept));
         // These texts leave because of their cost, not for lack of tokens, so the window is not cut.
-        left.map_or(kept, |left| ToolResultRendering { cuts: false, ..left })
+        let cuts = kept.cuts;
+        left.map_or(kept, |left| ToolResultRendering { cuts, ..left })
     }
 
     /// Checks if a rendering sends a tool result as a stub, or without its middle.

@@ -38,6 +38,9 @@ pub(crate) struct RetainedItems<'a> {
     retains_texts: bool,
     /// Position before which texts are no longer sent.
     released_before: u32,
+    /// Position before which texts left in an earlier round. The first rendering of each round is without
+    /// them.
+    left_before: u32,
     /// True if new documents come last, because their question was sent without them.
     documents_come_last: bool,
     /// The costs of the retained texts of earlier questions (rule S11).
@@ -82,6 +85,7 @@ impl<'a> RetainedItems<'a> {
             late: LateAdditions::new(request, target, &profile, retains_texts),
             retains_texts,
             released_before: released.filter(|_| retains_texts).unwrap_or_default(),
+            left_before: again.released_before,
             documents_come_last: false,
             retention_cost: sticky.retention_cost.filter(|_| retains_texts),
             unanswered: live.filter(|_| retains_texts && !is_answered),
@@ -165,6 +169,11 @@ impl<'a> RetainedItems<'a> {
     /// Returns the position before which texts are no longer sent.
     pub(crate) fn released_before(&self) -> u32 {
         self.released_before
+    }
+
+    /// Returns the position before which texts left in an earlier round.
+    pub(crate) fn left_before(&self) -> u32 {
+        self.left_before
     }
 
     /// Checks if new documents come last, because their question was sent without them.

@@ -356,3 +356,38 @@ fn withheld_reasoning_is_computed_at_each_budget() {
         super::all_agree(&manager, &request, budget);
     }
 }
+
+/// A document whose retained copy left in one round competes in the next one. The copy does not come back
+/// beside it, although withheld reasoning frees tokens for it.
+#[test]
+fn a_text_that_left_does_not_come_back_beside_its_copy() {
+    let mut config = Config::default();
+    (config.conversation.low_mark, config.rag.question_limit) = (1, 100);
+    (config.conversation.keep_results, config.conversation.clear_at_least) = (1, 40);
+    (config.rag.leave, config.rag.fill) = (Leave::AtCut, RagFill::Prefix);
+    config.sections.pins_limit = 0;
+    let beside = |documents| Beside { documents, state: None, note: None, system: None };
+    let step = |asks, documents, budget, thinks, reply, is_committed| Step {
+        asks,
+        beside: beside(documents),
+        budget,
+        thinks,
+        reply,
+        result: None,
+        is_committed,
+        is_pinned: false,
+    };
+    let life = Life {
+        model: "claude-fable-5-2",
+        config,
+        steps: vec![
+            step(None, vec![(3, 0)], 1_049, None, 1, true),
+            step(Some(44), vec![], 150, Some(21), 11, false),
+            step(None, vec![], 204, Some(72), 56, true),
+        ],
+        asks: None,
+        beside: beside(vec![(3, 0), (0, 0)]),
+        budget: 304,
+    };
+    every_answer_agrees(&life).unwrap();
+}

@@ -127,8 +127,8 @@ impl Selector<'_, ManyBudgets> {
     }
 
     /// Lays out the last prompt's window with the pinned messages in it. Returns `None` if part of it fits no
-    /// budget. Also returns `None` if it starts in a turn that is kept only as a whole, or that has nothing
-    /// to send from there on.
+    /// budget. Also returns `None` if it starts in a turn that is kept only as a whole, whose user message has
+    /// expired, or that has nothing to send from there on.
     fn lay_out_window(&self, start: CandidateId, slots: &PinSlots) -> Result<Option<WindowSteps>, Error> {
         let minimum = self.minimum()?;
         let turn = self.index.turn_of(start);
@@ -138,7 +138,9 @@ impl Selector<'_, ManyBudgets> {
         };
         if let Some(at) = exchange {
             let may_be_cut = self.index.user_message(turn).is_some() || self.is_one_turn();
-            if !may_be_cut || !self.reaches(turn, at, &minimum)? {
+            // Without its user message, nothing of the turn is part of the window.
+            let is_skipped = self.has_expired_user_message(turn, &minimum)?;
+            if !may_be_cut || is_skipped || !self.reaches(turn, at, &minimum)? {
                 return Ok(None);
             }
         }
