@@ -353,7 +353,7 @@ impl Target {
 }
 
 /// Documents, state and rules of the user that are sent again, because their earlier texts are no longer in
-/// the prompt, and the place before which these texts left.
+/// the prompt, and the places before which these texts left.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SentAgain {
     /// Ids of documents.
@@ -365,6 +365,8 @@ pub(crate) struct SentAgain {
     /// Position before which retained texts left for lack of tokens, so that none comes back beside its copy
     /// (rule S10).
     pub(crate) released_before: u32,
+    /// Position before which a prompt had no retained text, so that no pin brings one back beside its copy.
+    pub(crate) gone_before: u32,
 }
 
 impl SentAgain {
@@ -377,6 +379,7 @@ impl SentAgain {
         let is_new = self.len() > before;
         if is_new {
             self.released_before = self.released_before.max(more.released_before);
+            self.gone_before = self.gone_before.max(more.gone_before);
         }
         is_new
     }

@@ -38,8 +38,8 @@ impl ToolResultRendering {
         !self.clipped.is_empty()
     }
 
-    /// Returns the position before which retained texts leave with this plan for lack of tokens. Returns `None`
-    /// if none do.
+    /// Returns the position before which retained texts leave with this plan for lack of tokens. Returns
+    /// `None` if none do.
     pub(crate) fn left_before(&self) -> Option<u32> {
         (self.releases && self.cuts).then_some(self.released_before)
     }

@@ -41,6 +41,8 @@ pub(crate) struct RetainedItems<'a> {
     /// Position before which texts left in an earlier round. The first rendering of each round is without
     /// them.
     left_before: u32,
+    /// Position before which the prompt of an earlier round had no retained text.
+    gone_before: u32,
     /// True if new documents come last, because their question was sent without them.
     documents_come_last: bool,
     /// The costs of the retained texts of earlier questions (rule S11).
@@ -55,8 +57,8 @@ pub(crate) struct RetainedItems<'a> {
     new_documents: BTreeSet<ItemId>,
     /// Indices in the request of the documents that are not retained.
     competing: Vec<usize>,
-    /// State that the request repeats, with the rows that hold it.
-    state: BTreeMap<ItemId, ItemId>,
+    /// State that the request repeats, with the positions and the rows that hold it.
+    state: BTreeMap<ItemId, (u32, ItemId)>,
     /// State that is sent for the first time and retained from then on, by its row.
     new_state: BTreeMap<ItemId, NewState>,
 }
@@ -86,6 +88,7 @@ impl<'a> RetainedItems<'a> {
             retains_texts,
             released_before: released.filter(|_| retains_texts).unwrap_or_default(),
             left_before: again.released_before,
+            gone_before: again.gone_before,
             documents_come_last: false,
             retention_cost: sticky.retention_cost.filter(|_| retains_texts),
             unanswered: live.filter(|_| retains_texts && !is_answered),
@@ -174,6 +177,11 @@ impl<'a> RetainedItems<'a> {
     /// Returns the position before which texts left in an earlier round.
     pub(crate) fn left_before(&self) -> u32 {
         self.left_before
+    }
+
+    /// Returns the position before which the prompt of an earlier round had no retained text.
+    pub(crate) fn gone_before(&self) -> u32 {
+        self.gone_before
     }
 
     /// Checks if new documents come last, because their question was sent without them.
@@ -356,7 +364,7 @@ impl<'a> RetainedItems<'a> {
             let log = self.log();
             let newest = log.sent_with().state_with_id(id).find(|(at, _)| self.is_retained_at(*at));
             if let Some((at, sent)) = newest.filter(|(_, sent)| sent.text == text) {
-                self.state.insert(id.clone(), sent.state_row(at));
+                self.state.insert(id.clone(), (at, sent.state_row(at)));
                 return None;
             }
         }
@@ -380,12 +388,12 @@ impl<'a> RetainedItems<'a> {
         }
         let id = ItemId::from(TOOLS);
         let sent = log.sent_with().state_with_id(&id).filter(|(at, _)| self.is_retained_at(*at));
-        let sent = sent.map(|(at, sent)| (sent.state_row(at), sent.text.as_str()));
-        let sent = sent.filter(|(row, text)| !again.state.contains(row) && self.late.has_tools(text));
-        let (rows, texts): (Vec<ItemId>, Vec<&str>) = sent.unzip();
+        let sent = sent.map(|(at, sent)| ((at, sent.state_row(at)), sent.text.as_str()));
+        let sent = sent.filter(|((_, row), text)| !again.state.contains(row) && self.late.has_tools(text));
+        let (rows, texts): (Vec<(u32, ItemId)>, Vec<&str>) = sent.unzip();
         let tools = self.late.new_tools(&self.profile, texts.into_iter());
         // Lists of tools are recorded by row, because all of them have the same id.
-        self.state.extend(rows.into_iter().map(|row| (row.clone(), row)));
+        self.state.extend(rows.into_iter().map(|(at, row)| (row.clone(), (at, row))));
         if let Some(text) = tools {
             let message = self.tools_message(&text);
             new.push(self.retain_from_now_on(&id, Some(text), message));
@@ -429,12 +437,28 @@ impl<'a> RetainedItems<'a> {
         let is_sent =
             |id: &ItemId, at| row_of(id, at).is_some_and(|row| has_row(&row, |row| row.kind.is_document()));
         let documents = self.documents.iter().filter(|(id, at)| !is_sent(id, **at));
-        let state = self.state.iter().filter(|(_, row)| !has_row(row, |row| row.kind == ItemKind::State));
+        let state =
+            self.state.iter().filter(|(_, (_, row))| !has_row(row, |row| row.kind == ItemKind::State));
+        let places = documents.clone().map(|(_, at)| *at).chain(state.clone().map(|(_, (at, _))| *at));
+        let end = places.max().map_or(0, |last| last + 1);
         SentAgain {
             documents: documents.map(|(id, _)| id.clone()).collect(),
             state: state.map(|(id, _)| id.clone()).collect(),
+            gone_before: if self.sends_any_before(end, rows) { 0 } else { end },
             ..SentAgain::default()
         }
+    }
+
+    /// Checks if a prompt has a text that is retained before a position.
+    fn sends_any_before(&self, end: u32, rows: &[PlannedItem]) -> bool {
+        let is_retained = |row: &&PlannedItem| row.kind.is_document() || row.kind == ItemKind::State;
+        let sent: BTreeSet<(bool, &ItemId)> =
+            rows.iter().filter(is_retained).map(|row| (row.kind.is_document(), &row.id)).collect();
+        let sent_with = self.log().sent_with();
+        let mut documents = sent_with.all_documents().take_while(|(at, _)| *at < end);
+        let mut state = sent_with.all_state().take_while(|(at, _)| *at < end);
+        documents.any(|(at, all)| self.document_rows(all, at).any(|row| sent.contains(&(true, &row))))
+            || state.any(|(at, text)| sent.contains(&(false, &text.state_row(at))))
     }
 
     /// Returns a rendering without the retained texts before a position. Returns `None` if there are none.

@@ -391,3 +391,37 @@ fn a_text_that_left_does_not_come_back_beside_its_copy() {
     };
     every_answer_agrees(&life).unwrap();
 }
+
+/// A pin that has no room in one round, and has in the next, does not bring the texts before it back beside
+/// their copies.
+#[test]
+fn a_pin_does_not_bring_a_text_back_beside_its_copy() {
+    let mut config = Config::default();
+    (config.conversation.low_mark, config.rag.question_limit) = (1, 253);
+    config.rag.fill = RagFill::Prefix;
+    config.sections.pins_limit = 0;
+    let beside = |documents, state| Beside { documents, state, note: None, system: None };
+    let step = |asks, beside, budget, thinks, (reply, result), is_pinned| Step {
+        asks,
+        beside,
+        budget,
+        thinks,
+        reply,
+        result,
+        is_committed: budget != 149,
+        is_pinned,
+    };
+    let life = Life {
+        model: "claude-fable-5-2",
+        config,
+        steps: vec![
+            step(Some(27), beside(vec![], None), 149, None, (0, None), false),
+            step(None, beside(vec![(2, 0), (4, 0)], None), 559, Some(39), (53, None), true),
+            step(Some(4), beside(vec![], Some(20)), 150, None, (2, Some(28)), false),
+        ],
+        asks: Some(53),
+        beside: beside(vec![(2, 0), (3, 0)], None),
+        budget: 539,
+    };
+    every_answer_agrees(&life).unwrap();
+}

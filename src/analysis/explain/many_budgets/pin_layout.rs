@@ -127,8 +127,8 @@ impl Selector<'_, ManyBudgets> {
     }
 
     /// Lays out the last prompt's window with the pinned messages in it. Returns `None` if part of it fits no
-    /// budget. Also returns `None` if it starts in a turn that is kept only as a whole, whose user message has
-    /// expired, or that has nothing to send from there on.
+    /// budget. Also returns `None` if it starts in a turn that is kept only as a whole, whose user message
+    /// has expired, or that has nothing to send from there on.
     fn lay_out_window(&self, start: CandidateId, slots: &PinSlots) -> Result<Option<WindowSteps>, Error> {
         let minimum = self.minimum()?;
         let turn = self.index.turn_of(start);
