@@ -20,6 +20,8 @@ mod args;
 mod prepared;
 mod listed;
 mod web_page;
+#[cfg(feature = "html")]
+mod live;
 mod compaction;
 mod tui;
 mod run;

@@ -7,6 +7,7 @@ use anyhow::Result;
 use context_window::{ContextPlan, PlanRequest, usage::CostTerms};
 #[cfg(feature = "html")]
 use context_window_report as report;
+use std::path::{Path, PathBuf};
 
 /// The maximum number of messages and documents for explanations. Each explanation plans the prompt at other
 /// budgets, so the cost grows with all items.
@@ -32,6 +33,15 @@ pub(crate) struct PageOptions<'a> {
     pub(crate) terms: CostTerms<'a>,
 }
 
+/// The parts of a page that plans by itself.
+#[cfg_attr(not(feature = "html"), allow(dead_code, reason = "only pages read it"))]
+pub(crate) struct LivePage<'a> {
+    /// The folder of the npm package.
+    pub(crate) package: &'a Path,
+    /// The file of the user's own models.
+    pub(crate) models: Option<PathBuf>,
+}
+
 /// Returns an error, because this build has no web pages.
 #[cfg(not(feature = "html"))]
 pub(crate) fn render_page(
@@ -41,6 +51,37 @@ pub(crate) fn render_page(
     _: PageOptions<'_>,
 ) -> Result<String> {
     crate::missing_feature::fail("--format html", "html")
+}
+
+/// Returns an error, because this build has no web pages.
+#[cfg(not(feature = "html"))]
+pub(crate) fn render_live_page(
+    _: &Prepared,
+    _: &PlanRequest<'_>,
+    _: &ContextPlan,
+    _: &PageOptions<'_>,
+    _: &LivePage<'_>,
+) -> Result<String> {
+    crate::missing_feature::fail("--format html", "html")
+}
+
+/// Renders a page that plans by itself. It begins with the plan of this request.
+#[cfg(feature = "html")]
+pub(crate) fn render_live_page(
+    prepared: &Prepared,
+    request: &PlanRequest<'_>,
+    plan: &ContextPlan,
+    options: &PageOptions<'_>,
+    live: &LivePage<'_>,
+) -> Result<String> {
+    let options = crate::live::LiveOptions {
+        title: &options.title,
+        package: live.package,
+        models: live.models.as_deref(),
+        redact: options.redact,
+        budget: plan.prompt_budget,
+    };
+    crate::live::render_live_page(prepared, request, &options)
 }
 
 #[cfg(feature = "html")]

@@ -223,6 +223,10 @@ pub(crate) struct Plan {
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) printed: Printed,
+    /// Write a web page (--format html) that plans by itself, to try budgets, models, options, pins and
+    /// exclusions. DIR is the folder of the npm package: node_modules/context-window
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) live: Option<PathBuf>,
     /// Write the anchor of this prompt to this file, for --previous of the next prompt; can be the file of
     /// --previous
     #[arg(long, value_name = "FILE", help_heading = "Output")]

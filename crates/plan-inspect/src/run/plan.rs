@@ -10,7 +10,7 @@ use crate::{
     prepared::Prepared,
     stderr, stored,
     table::{Align, Table},
-    web_page::{self, PageOptions},
+    web_page::{self, LivePage, PageOptions},
 };
 use anyhow::{Result, bail};
 use context_window::{
@@ -29,6 +29,9 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     }
     let printed = &args.printed;
     check_redaction(printed)?;
+    if args.live.is_some() && printed.format != Format::Html {
+        bail!("--live needs --format html");
+    }
     let mut outputs = Outputs::for_inputs(args.request.files()?);
     let output = outputs.claim("--output", printed.output.as_deref())?;
     // The new anchor can replace the previous one in the same file.
@@ -39,6 +42,10 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
         printed,
         certainty: &args.certainty,
         title: title(args),
+        live: args
+            .live
+            .as_deref()
+            .map(|package| LivePage { package, models: args.request.terms.models.file() }),
         top: args.top,
         grid: args.grid,
         breakpoints: args.breakpoints,
@@ -122,6 +129,8 @@ pub(super) struct View<'a> {
     pub(super) certainty: &'a Counts,
     /// The title of the web page.
     pub(super) title: String,
+    /// The parts of a web page that plans.
+    pub(super) live: Option<LivePage<'a>>,
     pub(super) top: usize,
     pub(super) grid: bool,
     pub(super) breakpoints: bool,
@@ -168,7 +177,10 @@ impl View<'_> {
                     first: 1,
                     terms: CostTerms::default(),
                 };
-                web_page::render_page(prepared, request, plan, options)?
+                match &self.live {
+                    Some(live) => web_page::render_live_page(prepared, request, plan, &options, live)?,
+                    None => web_page::render_page(prepared, request, plan, options)?,
+                }
             }
         })
     }

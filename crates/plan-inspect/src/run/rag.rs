@@ -23,6 +23,7 @@ pub(crate) fn run(args: &Rag, screen: &Screen) -> Result<ExitCode> {
         printed: &args.printed,
         certainty: &args.certainty,
         title: names.join(", "),
+        live: None,
         // The list of documents has their tokens already.
         top: 0,
         grid: false,

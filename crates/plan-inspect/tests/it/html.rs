@@ -61,3 +61,61 @@ fn page_of_a_huge_session_opens_and_names_its_omissions() {
     assert!(page.contains("This page has no explanations."));
     assert!(said.contains("the page has no explanations"), "{said}");
 }
+
+/// Writes a folder with the files of the npm package that a live page needs.
+fn package(name: &str, manifest: &str) -> PathBuf {
+    let folder = file(name);
+    std::fs::create_dir_all(folder.join("dist/encodings")).unwrap();
+    std::fs::write(folder.join("package.json"), manifest).unwrap();
+    std::fs::write(folder.join("dist/core.js"), "import { createError } from './errors.js';\n").unwrap();
+    std::fs::write(folder.join("dist/errors.js"), "export function createError() {}\n").unwrap();
+    std::fs::write(folder.join("dist/core_bg.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    std::fs::write(folder.join("dist/encodings/o200k_base.gz"), b"\x1f\x8b").unwrap();
+    folder
+}
+
+fn own_manifest() -> String {
+    format!(r#"{{"name":"context-window","version":"{}"}}"#, env!("CARGO_PKG_VERSION"))
+}
+
+#[test]
+fn a_live_page_contains_the_package_and_no_text_as_markup() {
+    let folder = package("live", &own_manifest());
+    let session = file("live.json");
+    let text = "</script><script>alert(1)</script>{{SCRIPT}}";
+    std::fs::write(&session, format!(r#"{{"messages":[{{"role":"user","content":"{text}"}}]}}"#)).unwrap();
+    let page = out(&[session.to_str().unwrap(), "--format", "html", "--live", folder.to_str().unwrap()]);
+    assert!(!page.contains("alert(1)</script>") && page.contains(r"\u003c/script>"), "{page}");
+    assert_eq!(page.matches("{{SCRIPT}}").count(), 1, "the text of the session is data");
+    let places = ["{{TITLE}}", "{{STYLE}}", "{{DATA}}", "{{CORE}}", "{{MODULE}}", "{{ENCODING}}"];
+    assert!(places.iter().all(|place| !page.contains(place)), "{page}");
+    assert_eq!(page.matches("<script").count(), 5);
+}
+
+#[test]
+fn a_live_page_needs_the_package_of_its_version() {
+    let said = |args: &[&str]| {
+        let assert = inspect(&[&[EXAMPLE], args].concat()).assert().code(2);
+        assert!(assert.get_output().stdout.is_empty());
+        String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+    };
+    let live = |folder: &Path, more: &[&str]| {
+        said(&[&["--format", "html", "--live", folder.to_str().unwrap()], more].concat())
+    };
+    let whole = package("whole", &own_manifest());
+    assert!(said(&["--live", whole.to_str().unwrap()]).contains("--live needs --format html"));
+    let none = live(&file("no-package"), &[]);
+    assert!(none.contains("package.json: expected the folder of the npm package"), "{none}");
+    let other = live(&package("other", r#"{"name":"context-window","version":"9.0.0"}"#), &[]);
+    assert!(
+        other.contains("is the package `context-window` 9.0.0; expected `context-window` 0.1.0"),
+        "{other}"
+    );
+    let no_json = live(&package("no-json", "{"), &[]);
+    assert!(no_json.contains("package.json is not JSON"), "{no_json}");
+    let broken = package("broken", &own_manifest());
+    std::fs::write(broken.join("dist/core.js"), "").unwrap();
+    assert!(live(&broken, &[]).contains("does not import './errors.js'"));
+    std::fs::remove_file(broken.join("dist/core.js")).unwrap();
+    assert!(live(&broken, &[]).contains("core.js: expected the folder of the npm package"));
+}
