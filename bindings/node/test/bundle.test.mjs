@@ -34,3 +34,12 @@ test("a bundler keeps the module that loads WebAssembly", async () => {
   assert.match(printed, /^[1-9]\d*\n$/);
   rmSync(folder, { recursive: true });
 });
+
+test("a program loads the package and its adapters by require", { skip: process.features.require_module ? false : "this Node requires no modules" }, () => {
+  // OpenClaw loads plugins like this, so no module of the package may await at its top.
+  const code = `for (const name of ["", "/openclaw", "/ai-sdk", "/langchain", "/mastra"]) require("context-window" + name);
+    const { Manager, Conversation } = require("context-window");
+    console.log(new Manager("gpt-4o", { tokenizer: "chars/4" }).plan(new Conversation([{ role: "user", content: "Hello" }])).tokens);`;
+  const printed = execFileSync(process.execPath, ["--no-warnings", "--input-type=commonjs", "--eval", code], { cwd: here, encoding: "utf8" });
+  assert.match(printed, /^[1-9]\d*\n$/);
+});

@@ -56,6 +56,15 @@ test("assembled messages fit, in pairs, and the epoch changes only with a cut", 
   assert.ok(cuts > 1 && epochs === cuts + 1, `${cuts} cuts, ${epochs} epochs`);
 });
 
+test("the smaller budget of host and options counts", async () => {
+  const messages = Array.from({ length: 20 }, (_, at) => (at % 2 ? says("word ".repeat(40)) : user(`question ${at}`)));
+  messages.push(user("Now?"));
+  const tokens = async (maxTokens, tokenBudget) => (await contextEngine({ maxTokens }).assemble({ sessionId: "s", messages, tokenBudget })).estimatedTokens;
+  const [small, large] = [await tokens(undefined, 200), await tokens(undefined, 400)];
+  assert.ok(small <= 200 && large > 200);
+  for (const budgets of [[200, 400], [400, 200], [200, undefined]]) assert.equal(await tokens(...budgets), small, String(budgets));
+});
+
 test("compaction is that of the host, and a turn is committed once", async () => {
   const given = [];
   const engine = contextEngine({ compact: async (params) => (given.push(params), { ok: true, compacted: true }) });
