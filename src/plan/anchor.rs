@@ -365,8 +365,8 @@ pub(crate) struct SentAgain {
     /// Position before which retained texts left for lack of tokens, so that none comes back beside its copy
     /// (rule S10).
     pub(crate) released_before: u32,
-    /// Position before which a prompt had no retained text, so that no pin brings one back beside its copy.
-    pub(crate) gone_before: u32,
+    /// Positions whose retained texts were not in the prompt, so that no pin brings one back beside its copy.
+    pub(crate) places: BTreeSet<u32>,
 }
 
 impl SentAgain {
@@ -379,7 +379,7 @@ impl SentAgain {
         let is_new = self.len() > before;
         if is_new {
             self.released_before = self.released_before.max(more.released_before);
-            self.gone_before = self.gone_before.max(more.gone_before);
+            self.places.extend(more.places);
         }
         is_new
     }

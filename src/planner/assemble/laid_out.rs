@@ -71,8 +71,10 @@ impl LaidOut<'_> {
     pub(crate) fn missing(&self) -> SentAgain {
         let rows = &self.draft.rows;
         let released_before = self.costs.rendering().left_before().unwrap_or_default();
-        let rules = self.candidates.missing_rules(rows);
-        SentAgain { rules, released_before, ..self.candidates.retained().missing(rows) }
+        let mut missing = self.candidates.retained().missing(rows);
+        // Texts that left for lack of tokens leave again, with the notice about them.
+        missing.places.retain(|place| *place >= released_before);
+        SentAgain { rules: self.candidates.missing_rules(rows), released_before, ..missing }
     }
 }
 

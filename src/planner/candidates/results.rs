@@ -20,7 +20,7 @@ impl Candidates<'_> {
     pub(crate) fn remembered_rendering(&self) -> ToolResultRendering {
         let clears = self.index().clears_results();
         let cleared_before = self.cleared_before.filter(|_| clears).unwrap_or_default();
-        let released_before = self.retained.released_before().max(self.retained.gone_before());
+        let released_before = self.retained.released_before();
         let kept = ToolResultRendering {
             cleared_before,
             released_before,

@@ -41,8 +41,8 @@ pub(crate) struct RetainedItems<'a> {
     /// Position before which texts left in an earlier round. The first rendering of each round is without
     /// them.
     left_before: u32,
-    /// Position before which the prompt of an earlier round had no retained text.
-    gone_before: u32,
+    /// Positions whose texts were not in the prompt of an earlier round.
+    gone: BTreeSet<u32>,
     /// True if new documents come last, because their question was sent without them.
     documents_come_last: bool,
     /// The costs of the retained texts of earlier questions (rule S11).
@@ -88,7 +88,7 @@ impl<'a> RetainedItems<'a> {
             retains_texts,
             released_before: released.filter(|_| retains_texts).unwrap_or_default(),
             left_before: again.released_before,
-            gone_before: again.gone_before,
+            gone: again.places.clone(),
             documents_come_last: false,
             retention_cost: sticky.retention_cost.filter(|_| retains_texts),
             unanswered: live.filter(|_| retains_texts && !is_answered),
@@ -179,11 +179,6 @@ impl<'a> RetainedItems<'a> {
         self.left_before
     }
 
-    /// Returns the position before which the prompt of an earlier round had no retained text.
-    pub(crate) fn gone_before(&self) -> u32 {
-        self.gone_before
-    }
-
     /// Checks if new documents come last, because their question was sent without them.
     pub(crate) fn documents_come_last(&self) -> bool {
         self.documents_come_last
@@ -203,6 +198,7 @@ impl<'a> RetainedItems<'a> {
     pub(crate) fn is_retained_at(&self, position: u32) -> bool {
         position >= self.released_before
             && self.unanswered != Some(position)
+            && !self.gone.contains(&position)
             && position < self.log().turns().messages()
             && self.log().archive_index().archived(position).is_none()
     }
@@ -440,25 +436,12 @@ impl<'a> RetainedItems<'a> {
         let state =
             self.state.iter().filter(|(_, (_, row))| !has_row(row, |row| row.kind == ItemKind::State));
         let places = documents.clone().map(|(_, at)| *at).chain(state.clone().map(|(_, (at, _))| *at));
-        let end = places.max().map_or(0, |last| last + 1);
         SentAgain {
             documents: documents.map(|(id, _)| id.clone()).collect(),
             state: state.map(|(id, _)| id.clone()).collect(),
-            gone_before: if self.sends_any_before(end, rows) { 0 } else { end },
+            places: places.collect(),
             ..SentAgain::default()
         }
-    }
-
-    /// Checks if a prompt has a text that is retained before a position.
-    fn sends_any_before(&self, end: u32, rows: &[PlannedItem]) -> bool {
-        let is_retained = |row: &&PlannedItem| row.kind.is_document() || row.kind == ItemKind::State;
-        let sent: BTreeSet<(bool, &ItemId)> =
-            rows.iter().filter(is_retained).map(|row| (row.kind.is_document(), &row.id)).collect();
-        let sent_with = self.log().sent_with();
-        let mut documents = sent_with.all_documents().take_while(|(at, _)| *at < end);
-        let mut state = sent_with.all_state().take_while(|(at, _)| *at < end);
-        documents.any(|(at, all)| self.document_rows(all, at).any(|row| sent.contains(&(true, &row))))
-            || state.any(|(at, text)| sent.contains(&(false, &text.state_row(at))))
     }
 
     /// Returns a rendering without the retained texts before a position. Returns `None` if there are none.

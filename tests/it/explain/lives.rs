@@ -10,6 +10,7 @@ use context_window::{
     config::{Leave, Placement, RagFill, ReasoningPolicy, ToolResults},
     conversation::{Entry, Event},
     message::Reasoning,
+    plan::NoticeCode,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -390,6 +391,16 @@ fn a_text_that_left_does_not_come_back_beside_its_copy() {
         budget: 304,
     };
     every_answer_agrees(&life).unwrap();
+    // The text leaves with the notice about it, also in the round that sends it again.
+    let (manager, log) = (life.manager(), life.log(&life.manager()));
+    let anchor = crate::support::generate::without_limits(&log.anchor().unwrap().clone());
+    let request = life.beside.request(&log).with_limits(limits(life.budget)).with_previous(anchor);
+    let plan = manager.build_plan(&request).unwrap();
+    assert!(
+        plan.notices.iter().any(|notice| notice.code == NoticeCode::DocumentsReleased),
+        "{:?}",
+        plan.notices
+    );
 }
 
 /// A pin that has no room in one round, and has in the next, does not bring the texts before it back beside
