@@ -91,7 +91,7 @@ export function contextEngine({ id = "context-window", compact, ...options }: En
 
     async assemble<M extends OpenClawMessage>({ messages, tokenBudget }: { messages: M[]; tokenBudget?: number }) {
       // The smaller of the host's budget and that of the options.
-      const given = [tokenBudget, options.maxTokens].filter((tokens) => tokens !== undefined);
+      const given = [tokenBudget, options.maxTokens].filter((tokens) => tokens != null);
       const fitting = trimmer.fit(messages, undefined, given.length > 0 ? Math.min(...given) : undefined);
       const { tokens: estimatedTokens, epoch, fingerprint } = fitting;
       // A prompt that only grows stays in the thread of a backend. After a cut, the thread begins again.

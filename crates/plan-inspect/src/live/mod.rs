@@ -4,15 +4,13 @@ mod package;
 
 use self::package::Package;
 use crate::prepared::Prepared;
-use anyhow::Result;
-#[cfg(feature = "chat-template")]
-use anyhow::bail;
+use anyhow::{Result, bail};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use context_window::{PlanRequest, WireFormat};
+use context_window::{Model, PlanRequest, WireFormat};
 use context_window_formats::{SessionTexts, session_json};
 use flate2::{Compression, write::GzEncoder};
 use serde::Serialize;
-use std::{io::Write, path::Path};
+use std::{collections::BTreeMap, io::Write, path::Path};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -37,7 +35,8 @@ struct Data<'a> {
     redact: bool,
     /// A session file that gives the same plan.
     session: String,
-    encoding: Option<&'static str>,
+    /// The files of the encodings, in base64.
+    encodings: BTreeMap<&'static str, String>,
 }
 
 /// The parts of a page beside the session.
@@ -67,6 +66,13 @@ pub(crate) fn render_live_page(
     if model.template.is_some() {
         bail!("--live: a page cannot use a chat template; expected another --wire-format");
     }
+    // The package has no model without a name.
+    if !model.unknown
+        && prepared.session.model.as_deref() != Some(&*model.name)
+        && Model::named(&model.name)?.unknown
+    {
+        bail!("--live: the session names no model; expected --model NAME");
+    }
     let tokenizer = manager.counter().name();
     let package = Package::read(options.package, tokenizer)?;
     let texts = if options.redact { SessionTexts::Redacted } else { SessionTexts::Kept };
@@ -82,19 +88,21 @@ pub(crate) fn render_live_page(
         budget: options.budget,
         largest_budget: largest_budget(prepared).max(options.budget),
         redact: options.redact,
-        encoding: package.encoding.as_ref().map(|(name, _)| *name),
+        encodings: package
+            .encodings
+            .iter()
+            .map(|(name, file)| (*name, BASE64_STANDARD.encode(file)))
+            .collect(),
         session,
     };
     // A text can contain the end of a script element.
     let data = serde_json::to_string(&data)?.replace('<', "\\u003c");
-    let encoding = package.encoding.as_ref().map(|(_, file)| BASE64_STANDARD.encode(file));
     let parts = [
         ("TITLE", escaped(options.title)),
         ("STYLE", STYLE.to_owned()),
         ("DATA", data),
         ("CORE", BASE64_STANDARD.encode(package.code)),
         ("MODULE", BASE64_STANDARD.encode(packed(&package.module)?)),
-        ("ENCODING", encoding.unwrap_or_default()),
         ("SCRIPT", SCRIPT.to_owned()),
     ];
     Ok(filled(PAGE, &parts))

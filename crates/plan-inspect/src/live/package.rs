@@ -20,12 +20,12 @@ pub(super) struct Package {
     pub(super) code: String,
     /// The WebAssembly module.
     pub(super) module: Vec<u8>,
-    /// The name and the gzip file of the encoding. `None` if the tokenizer needs none.
-    pub(super) encoding: Option<(&'static str, Vec<u8>)>,
+    /// The gzip files of the encodings by name: other models have other encodings.
+    pub(super) encodings: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl Package {
-    /// Reads the files of the package in a folder, with the encoding of a tokenizer.
+    /// Reads the files of the package in a folder, for a session that is counted with a tokenizer.
     ///
     /// # Errors
     ///
@@ -52,8 +52,7 @@ impl Package {
             "--live: dist/core.js of the package does not import {ERRORS}; expected the package as npm has it"
         );
         let errors = format!("'data:text/javascript;base64,{}'", BASE64_STANDARD.encode(errors));
-        let encoding = ENCODINGS.into_iter().find(|name| *name == tokenizer);
-        if encoding.is_none() && !WITHOUT_FILE.contains(&tokenizer) {
+        if !ENCODINGS.contains(&tokenizer) && !WITHOUT_FILE.contains(&tokenizer) {
             bail!(
                 "--live: a page cannot load the tokenizer `{}`; expected --tokenizer with o200k_base, cl100k_base \
                  or an estimate, such as chars/4",
@@ -64,7 +63,7 @@ impl Package {
         Ok(Self {
             code: core.replace(ERRORS, &errors),
             module: file("dist/core_bg.wasm")?,
-            encoding: encoding.map(with_file).transpose()?,
+            encodings: ENCODINGS.into_iter().map(with_file).collect::<Result<_>>()?,
         })
     }
 }

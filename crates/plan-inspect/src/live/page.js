@@ -5,6 +5,8 @@ const data = JSON.parse(get("data").textContent);
 
 /** The number of items that the list shows. More are found by the filter. */
 const MOST_ITEMS = 300;
+/** The link to the items of a plan's page. Browsers follow no link in a frame that may not read this page. */
+const SKIP = /<a class="skip"[^>]*>[^<]*<\/a>/;
 /** Milliseconds without a further change before the page plans. */
 const PATIENCE = 250;
 
@@ -28,7 +30,7 @@ async function inflated(file) {
 async function load() {
   const core = await import(`data:text/javascript;base64,${get("core").textContent}`);
   await core.default({ module_or_path: await inflated(bytes(get("module").textContent)) });
-  if (data.encoding) core.installEncoding(data.encoding, await inflated(bytes(get("encoding").textContent)));
+  for (const [name, file] of Object.entries(data.encodings)) core.installEncoding(name, await inflated(bytes(file)));
   return core;
 }
 
@@ -47,7 +49,7 @@ function findItems(core, plan) {
     ...notes.map((row) => ({ key: `note:${row.id}`, id: row.id, kind: "note", text: "", tries: ["unpinned", "expired"] })),
     ...ids.map((id, at) => ({ key: `message:${id}`, id, kind: "message", text: text(at), tries: ["pinned", "unpinned", "expired"] })),
     ...[...documents.values()].map((one) => ({ key: `document:${one.id}`, id: one.id, kind: "document", text: one.text, tries: ["excluded"] })),
-  ];
+  ].map((item) => ({ ...item, searched: `${item.id}\n${item.text}`.toLowerCase() }));
 }
 
 /** Returns the role and the beginning of a message. */
@@ -84,15 +86,22 @@ function changed(items, tried, budget) {
   });
 }
 
-/** Returns a manager for the model and the options of the page. */
+/** Returns a manager for the model and the options of the page. Another model has its own tokenizer and wire format. */
 function managerOf(core, model, options) {
   const own = model === data.model;
   return new core.Manager(model, {
     config: options,
-    tokenizer: data.tokenizer,
+    ...(own && { tokenizer: data.tokenizer }),
     ...(data.models !== null && { models: data.models }),
     ...(own && data.wire_format !== null && { wire_format: data.wire_format }),
   });
+}
+
+/** Shows a page in the frame. It has an address of its own, so that it may name its rows in it. */
+function showPage(html) {
+  const frame = get("plan");
+  URL.revokeObjectURL(frame.src);
+  frame.src = URL.createObjectURL(new Blob([html.replace(SKIP, "")], { type: "text/html" }));
 }
 
 /** Returns the ids of the included items by kind: a document may have the id of a message. */
@@ -111,10 +120,13 @@ function difference(before, after) {
 /** Fills the list of items that match the filter. */
 function list(items, included, tried, change) {
   const wanted = get("filter").value.trim().toLowerCase();
-  const found = items.filter((item) => item.id.toLowerCase().includes(wanted) || item.text.toLowerCase().includes(wanted));
+  const found = items.filter((item) => item.searched.includes(wanted));
+  // The control that has the focus keeps it.
+  const focused = document.activeElement?.dataset?.key;
   const rows = found.slice(0, MOST_ITEMS).map((item) => {
     const row = document.createElement("tr");
-    const name = row.appendChild(document.createElement("td"));
+    const name = row.appendChild(document.createElement("th"));
+    name.scope = "row";
     name.appendChild(document.createElement("bdi")).textContent = item.id;
     name.appendChild(document.createElement("span")).textContent = item.text.slice(0, 200) || item.kind;
     const state = row.appendChild(document.createElement("td"));
@@ -123,12 +135,14 @@ function list(items, included, tried, change) {
     state.className = isIn ? "in" : "out";
     const select = row.appendChild(document.createElement("td")).appendChild(document.createElement("select"));
     select.setAttribute("aria-label", `Try ${item.id}`);
+    select.dataset.key = item.key;
     for (const one of ["", ...item.tries]) select.add(new Option(one || "as it is", one, false, one === (tried.get(item.key) ?? "")));
     select.addEventListener("change", () => change(item.key, select.value));
     row.classList.toggle("tried", tried.has(item.key));
     return row;
   });
   get("items").replaceChildren(...rows);
+  if (focused) rows.map((row) => row.querySelector("select")).find((one) => one.dataset.key === focused)?.focus();
   get("more").hidden = found.length <= MOST_ITEMS;
   get("more").textContent = `${count(found.length - MOST_ITEMS)} more: the filter finds them.`;
 }
@@ -139,7 +153,7 @@ function save(name, text) {
   link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
   link.download = name;
   link.click();
-  URL.revokeObjectURL(link.href);
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 // The slider has 1,000 steps of equal ratio, because budgets differ by orders of magnitude.
@@ -150,7 +164,7 @@ async function main() {
   const core = await load();
   const tried = new Map();
   const [budget, slider, model, options] = ["budget", "slider", "model", "options"].map(get);
-  let [plan, manager, items, before, timer] = [];
+  let [plan, manager, items, before, included, timer] = [];
   // Another model has another budget, unless a budget was chosen.
   let hasBudget = false;
 
@@ -159,11 +173,15 @@ async function main() {
     hasBudget = false;
     [budget.value, model.value, options.value] = [data.budget, data.model, data.options];
   };
-  const show = () => list(items, includedIn(plan), tried, (key, value) => {
+  const show = () => plan && list(items, included, tried, (key, value) => {
     if (value) tried.set(key, value);
     else tried.delete(key);
     later();
   });
+  const fail = (error) => {
+    get("fault").textContent = error.message;
+    get("fault").hidden = false;
+  };
   const later = () => {
     clearTimeout(timer);
     document.body.classList.add("stale");
@@ -171,6 +189,7 @@ async function main() {
   };
   /** Plans with the changes. After a mistake the last plan stays, and the page says what is wrong. */
   function replan() {
+    clearTimeout(timer);
     let made;
     try {
       const tokens = Number(budget.value);
@@ -183,21 +202,27 @@ async function main() {
       manager?.free();
       [plan, manager, made] = [next, made, undefined];
       items ??= findItems(core, plan);
-      before ??= includedIn(plan);
+      included = includedIn(plan);
+      before ??= included;
       budget.value = plan.budget;
       slider.value = toStep(plan.budget);
-      get("plan").srcdoc = plan.html(data.redact);
+      showPage(plan.html(data.redact));
       const over = plan.isOverflow ? ", over its budget" : "";
       get("status").textContent = `${count(plan.tokens)} of ${count(plan.budget)} tokens${over}, planned in ${Math.ceil(spent)} ms`;
       get("status").dataset.fingerprint = plan.fingerprint;
-      get("changes").textContent = difference(before, includedIn(plan));
+      get("changes").textContent = difference(before, included);
       get("fault").hidden = true;
       document.body.classList.remove("stale");
       show();
+      return true;
     } catch (error) {
-      made?.free();
-      get("fault").textContent = error.message;
-      get("fault").hidden = false;
+      fail(error);
+      try {
+        made?.free();
+      } catch {
+        // A manager that failed in the middle of a plan cannot be freed.
+      }
+      return false;
     }
   }
 
@@ -209,7 +234,8 @@ async function main() {
   for (const field of [model, options]) field.addEventListener("input", later);
   get("filter").addEventListener("input", show);
   get("reset").addEventListener("click", () => { reset(); replan(); });
-  get("save").addEventListener("click", () => save("session.json", plan.sessionJSON(data.redact)));
+  // Saves the changes as they are now. With a mistake in them, nothing is saved.
+  get("save").addEventListener("click", () => { if (replan()) save("session.json", plan.sessionJSON(data.redact)); });
 }
 
 main().catch((error) => {

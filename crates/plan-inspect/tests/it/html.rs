@@ -70,7 +70,9 @@ fn package(name: &str, manifest: &str) -> PathBuf {
     std::fs::write(folder.join("dist/core.js"), "import { createError } from './errors.js';\n").unwrap();
     std::fs::write(folder.join("dist/errors.js"), "export function createError() {}\n").unwrap();
     std::fs::write(folder.join("dist/core_bg.wasm"), b"\0asm\x01\0\0\0").unwrap();
-    std::fs::write(folder.join("dist/encodings/o200k_base.gz"), b"\x1f\x8b").unwrap();
+    for name in ["o200k_base", "cl100k_base"] {
+        std::fs::write(folder.join(format!("dist/encodings/{name}.gz")), b"\x1f\x8b").unwrap();
+    }
     folder
 }
 
@@ -83,13 +85,22 @@ fn a_live_page_contains_the_package_and_no_text_as_markup() {
     let folder = package("live", &own_manifest());
     let session = file("live.json");
     let text = "</script><script>alert(1)</script>{{SCRIPT}}";
-    std::fs::write(&session, format!(r#"{{"messages":[{{"role":"user","content":"{text}"}}]}}"#)).unwrap();
+    std::fs::write(
+        &session,
+        format!(r#"{{"model":"gpt-4o","messages":[{{"role":"user","content":"{text}"}}]}}"#),
+    )
+    .unwrap();
     let page = out(&[session.to_str().unwrap(), "--format", "html", "--live", folder.to_str().unwrap()]);
     assert!(!page.contains("alert(1)</script>") && page.contains(r"\u003c/script>"), "{page}");
     assert_eq!(page.matches("{{SCRIPT}}").count(), 1, "the text of the session is data");
-    let places = ["{{TITLE}}", "{{STYLE}}", "{{DATA}}", "{{CORE}}", "{{MODULE}}", "{{ENCODING}}"];
+    let places = ["{{TITLE}}", "{{STYLE}}", "{{DATA}}", "{{CORE}}", "{{MODULE}}"];
     assert!(places.iter().all(|place| !page.contains(place)), "{page}");
-    assert_eq!(page.matches("<script").count(), 5);
+    assert_eq!(page.matches("<script").count(), 4);
+    std::fs::write(&session, r#"{"messages":[{"role":"user","content":"Hi"}]}"#).unwrap();
+    let mut nameless =
+        inspect(&[session.to_str().unwrap(), "--format", "html", "--live", folder.to_str().unwrap()]);
+    let said = String::from_utf8(nameless.assert().code(2).get_output().stderr.clone()).unwrap();
+    assert!(said.contains("the session names no model; expected --model NAME"), "{said}");
 }
 
 #[test]
