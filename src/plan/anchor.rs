@@ -353,7 +353,7 @@ impl Target {
 }
 
 /// Documents, state and rules of the user that are sent again, because their earlier texts are no longer in
-/// the prompt, and the places before which these texts left.
+/// the prompt, and the places that these texts left.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SentAgain {
     /// Ids of documents.
@@ -364,9 +364,9 @@ pub(crate) struct SentAgain {
     pub(crate) rules: BTreeSet<ItemId>,
     /// Position before which retained texts left for lack of tokens, so that none comes back beside its copy
     /// (rule S10).
-    pub(crate) released_before: u32,
+    pub(crate) left_before: u32,
     /// Positions whose retained texts were not in the prompt, so that no pin brings one back beside its copy.
-    pub(crate) places: BTreeSet<u32>,
+    pub(crate) left_places: BTreeSet<u32>,
 }
 
 impl SentAgain {
@@ -378,8 +378,8 @@ impl SentAgain {
         self.rules.extend(more.rules);
         let is_new = self.len() > before;
         if is_new {
-            self.released_before = self.released_before.max(more.released_before);
-            self.places.extend(more.places);
+            self.left_before = self.left_before.max(more.left_before);
+            self.left_places.extend(more.left_places);
         }
         is_new
     }

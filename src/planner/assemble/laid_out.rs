@@ -70,11 +70,11 @@ impl LaidOut<'_> {
     /// have none.
     pub(crate) fn missing(&self) -> SentAgain {
         let rows = &self.draft.rows;
-        let released_before = self.costs.rendering().left_before().unwrap_or_default();
+        let left_before = self.costs.rendering().left_before().unwrap_or_default();
         let mut missing = self.candidates.retained().missing(rows);
         // Texts that left for lack of tokens leave again, with the notice about them.
-        missing.places.retain(|place| *place >= released_before);
-        SentAgain { rules: self.candidates.missing_rules(rows), released_before, ..missing }
+        missing.left_places.retain(|place| *place >= left_before);
+        SentAgain { rules: self.candidates.missing_rules(rows), left_before, ..missing }
     }
 }
 

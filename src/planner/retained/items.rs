@@ -42,7 +42,7 @@ pub(crate) struct RetainedItems<'a> {
     /// them.
     left_before: u32,
     /// Positions whose texts were not in the prompt of an earlier round.
-    gone: BTreeSet<u32>,
+    left_places: BTreeSet<u32>,
     /// True if new documents come last, because their question was sent without them.
     documents_come_last: bool,
     /// The costs of the retained texts of earlier questions (rule S11).
@@ -87,8 +87,8 @@ impl<'a> RetainedItems<'a> {
             late: LateAdditions::new(request, target, &profile, retains_texts),
             retains_texts,
             released_before: released.filter(|_| retains_texts).unwrap_or_default(),
-            left_before: again.released_before,
-            gone: again.places.clone(),
+            left_before: again.left_before,
+            left_places: again.left_places.clone(),
             documents_come_last: false,
             retention_cost: sticky.retention_cost.filter(|_| retains_texts),
             unanswered: live.filter(|_| retains_texts && !is_answered),
@@ -198,7 +198,7 @@ impl<'a> RetainedItems<'a> {
     pub(crate) fn is_retained_at(&self, position: u32) -> bool {
         position >= self.released_before
             && self.unanswered != Some(position)
-            && !self.gone.contains(&position)
+            && !self.left_places.contains(&position)
             && position < self.log().turns().messages()
             && self.log().archive_index().archived(position).is_none()
     }
@@ -439,7 +439,7 @@ impl<'a> RetainedItems<'a> {
         SentAgain {
             documents: documents.map(|(id, _)| id.clone()).collect(),
             state: state.map(|(id, _)| id.clone()).collect(),
-            places: places.collect(),
+            left_places: places.collect(),
             ..SentAgain::default()
         }
     }

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// Additions to a prompt besides its messages.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Beside {
     /// Documents by number, each with the characters that it has more than usual.
     documents: Vec<(usize, usize)>,
@@ -215,6 +215,18 @@ impl Life {
     }
 }
 
+impl Life {
+    /// Builds the request for the last prompt.
+    fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
+        let request = self.beside.request(log).with_limits(limits(self.budget)).with_excluded_messages();
+        // The state after the last prompt is assumed at every budget (rule E1).
+        match log.anchor() {
+            Some(anchor) => request.with_previous(generate::without_limits(anchor)),
+            None => request,
+        }
+    }
+}
+
 /// The documents that the request repeats, each with the position of the message after it. A document that is
 /// sent again has a second row, and both are one item: at other budgets only one of them exists.
 struct Places(BTreeMap<String, u32>);
@@ -247,13 +259,7 @@ impl Places {
 fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
     let manager = life.manager();
     let log = life.log(&manager);
-    let mut request = life.beside.request(&log).with_limits(limits(life.budget)).with_excluded_messages();
-    // The state after the last prompt is assumed at every budget (rule E1).
-    if let Some(anchor) = log.anchor() {
-        let anchor = anchor.clone();
-        let anchor = crate::support::generate::without_limits(&anchor);
-        request = request.with_previous(anchor);
-    }
+    let request = life.request(&log);
     let Ok(plan) = manager.build_plan(&request) else { return Ok(()) };
     let places = Places::new(&log, &request);
     let mut brute = Brute::force(&manager, &request, limits(life.budget));
@@ -358,80 +364,71 @@ fn withheld_reasoning_is_computed_at_each_budget() {
     }
 }
 
+/// A prompt with these documents whose reply is committed.
+fn sent(budget: u64, documents: &[(usize, usize)], reply: usize) -> Step {
+    Step {
+        asks: None,
+        beside: Beside { documents: documents.to_vec(), ..Beside::default() },
+        budget,
+        thinks: None,
+        reply,
+        result: None,
+        is_committed: true,
+        is_pinned: false,
+    }
+}
+
+/// A message of the user, and a reply without a known prompt.
+fn said(asks: usize, reply: usize) -> Step {
+    Step { asks: Some(asks), is_committed: false, ..sent(150, &[], reply) }
+}
+
+fn small_marks(question_limit: u16) -> Config {
+    let mut config = Config::default();
+    (config.conversation.low_mark, config.rag.question_limit) = (1, question_limit);
+    (config.rag.fill, config.sections.pins_limit) = (RagFill::Prefix, 0);
+    config
+}
+
 /// A document whose retained copy left in one round competes in the next one. The copy does not come back
 /// beside it, although withheld reasoning frees tokens for it.
 #[test]
 fn a_text_that_left_does_not_come_back_beside_its_copy() {
-    let mut config = Config::default();
-    (config.conversation.low_mark, config.rag.question_limit) = (1, 100);
-    (config.conversation.keep_results, config.conversation.clear_at_least) = (1, 40);
-    (config.rag.leave, config.rag.fill) = (Leave::AtCut, RagFill::Prefix);
-    config.sections.pins_limit = 0;
-    let beside = |documents| Beside { documents, state: None, note: None, system: None };
-    let step = |asks, documents, budget, thinks, reply, is_committed| Step {
-        asks,
-        beside: beside(documents),
-        budget,
-        thinks,
-        reply,
-        result: None,
-        is_committed,
-        is_pinned: false,
-    };
+    let mut config = small_marks(100);
+    config.rag.leave = Leave::AtCut;
     let life = Life {
         model: "claude-fable-5-2",
         config,
         steps: vec![
-            step(None, vec![(3, 0)], 1_049, None, 1, true),
-            step(Some(44), vec![], 150, Some(21), 11, false),
-            step(None, vec![], 204, Some(72), 56, true),
+            sent(1_049, &[(3, 0)], 1),
+            Step { thinks: Some(21), ..said(44, 11) },
+            Step { thinks: Some(72), ..sent(204, &[], 56) },
         ],
         asks: None,
-        beside: beside(vec![(3, 0), (0, 0)]),
+        beside: sent(304, &[(3, 0), (0, 0)], 0).beside,
         budget: 304,
     };
     every_answer_agrees(&life).unwrap();
     // The text leaves with the notice about it, also in the round that sends it again.
     let (manager, log) = (life.manager(), life.log(&life.manager()));
-    let anchor = crate::support::generate::without_limits(&log.anchor().unwrap().clone());
-    let request = life.beside.request(&log).with_limits(limits(life.budget)).with_previous(anchor);
-    let plan = manager.build_plan(&request).unwrap();
-    assert!(
-        plan.notices.iter().any(|notice| notice.code == NoticeCode::DocumentsReleased),
-        "{:?}",
-        plan.notices
-    );
+    let plan = manager.build_plan(&life.request(&log)).unwrap();
+    let has_left = plan.notices.iter().any(|notice| notice.code == NoticeCode::DocumentsReleased);
+    assert!(has_left, "{:?}", plan.notices);
 }
 
 /// A pin that has no room in one round, and has in the next, does not bring the texts before it back beside
 /// their copies.
 #[test]
 fn a_pin_does_not_bring_a_text_back_beside_its_copy() {
-    let mut config = Config::default();
-    (config.conversation.low_mark, config.rag.question_limit) = (1, 253);
-    config.rag.fill = RagFill::Prefix;
-    config.sections.pins_limit = 0;
-    let beside = |documents, state| Beside { documents, state, note: None, system: None };
-    let step = |asks, beside, budget, thinks, (reply, result), is_pinned| Step {
-        asks,
-        beside,
-        budget,
-        thinks,
-        reply,
-        result,
-        is_committed: budget != 149,
-        is_pinned,
-    };
+    let pinned = Step { thinks: Some(39), is_pinned: true, ..sent(559, &[(2, 0), (4, 0)], 53) };
+    let mut calls = Step { asks: Some(4), result: Some(28), ..sent(150, &[], 2) };
+    calls.beside.state = Some(20);
     let life = Life {
         model: "claude-fable-5-2",
-        config,
-        steps: vec![
-            step(Some(27), beside(vec![], None), 149, None, (0, None), false),
-            step(None, beside(vec![(2, 0), (4, 0)], None), 559, Some(39), (53, None), true),
-            step(Some(4), beside(vec![], Some(20)), 150, None, (2, Some(28)), false),
-        ],
+        config: small_marks(253),
+        steps: vec![said(27, 0), pinned, calls],
         asks: Some(53),
-        beside: beside(vec![(2, 0), (3, 0)], None),
+        beside: sent(539, &[(2, 0), (3, 0)], 0).beside,
         budget: 539,
     };
     every_answer_agrees(&life).unwrap();
