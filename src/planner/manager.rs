@@ -262,14 +262,15 @@ impl ContextWindowManager {
         &self.model.name
     }
 
-    #[doc(hidden)]
-    #[must_use]
-    pub fn config(&self) -> &Config {
+    /// Returns the options by which it plans: the model supports all of them.
+    pub(crate) fn config(&self) -> &Config {
         &self.config
     }
 
     /// Returns the options as the caller set them.
-    pub(crate) fn requested_config(&self) -> &Config {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn requested_config(&self) -> &Config {
         &self.requested
     }
 

@@ -447,7 +447,7 @@ fn repair_is_idempotent(planned: &Planned<'_>) -> Result<(), TestCaseError> {
 fn a_plan_from_its_own_anchor_settles(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     let rag = &planned.session.rag;
     let distinct: BTreeSet<&str> = rag.iter().map(|item| item.id).collect();
-    let options = &planned.manager.config().rag;
+    let options = &planned.manager.requested_config().rag;
     let has_recalled = rag.iter().any(|item| item.recalls.is_some());
     if distinct.len() < rag.len() && (options.max_source_tokens.is_some() || has_recalled) {
         return Ok(());

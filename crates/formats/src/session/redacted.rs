@@ -141,7 +141,7 @@ impl<'m> Redactor<'m> {
     /// Returns nothing if documents have no labels. A counter may round, so two texts of the same tokens may
     /// differ with another label.
     fn sizes_with_labels(&self, bare: &RagItem, text: &str) -> Result<Vec<u64>, Error> {
-        if !self.manager.config().rag.labels {
+        if !self.manager.requested_config().rag.labels {
             return Ok(Vec::new());
         }
         let item = RagItem { text: text.into(), ..bare.clone() };

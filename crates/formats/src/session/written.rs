@@ -180,7 +180,7 @@ pub fn session_json(
         };
         Ok(super::wire::StateText { id: id.clone(), text })
     };
-    let mut config = manager.config().clone();
+    let mut config = manager.requested_config().clone();
     if let Some(redactor) = &redactor {
         let introduction = &config.rag.template.introduction;
         // Counted as it is sent: a native one has no line before it.
@@ -217,7 +217,7 @@ fn with_found_rules<'a>(
     manager: &ContextWindowManager,
     request: &PlanRequest<'a>,
 ) -> Result<Cow<'a, Conversation>, Error> {
-    if manager.config().compaction.rules != RulePolicy::Keep {
+    if manager.requested_config().compaction.rules != RulePolicy::Keep {
         return Ok(Cow::Borrowed(request.log));
     }
     let mut log = request.log.clone();

@@ -116,6 +116,20 @@ fn plan_inspect_gives_the_plan_of_the_application() {
     }
 }
 
+/// The file has the options as they were set, so another model may support what this one does not.
+#[test]
+fn a_session_file_has_the_options_that_the_model_does_not_support() {
+    let mut config = Config::default();
+    config.conversation.tool_results = config::ToolResults::Provider;
+    let manager = ContextWindowManager::configured(Model::named("gpt-4o").unwrap(), config).unwrap();
+    let log = Conversation::from([Message::user("Hello")]);
+    let request = PlanRequest::new(&log);
+    let plan = manager.build_plan(&request).unwrap();
+    assert!(!plan.notices.is_empty(), "the notice about the option");
+    let text = context_window_formats::session_json(&manager, &request, SessionTexts::Kept).unwrap();
+    assert_eq!(inspected(&text)["fingerprint"], plan.fingerprint());
+}
+
 #[test]
 fn a_session_file_of_another_version_or_with_wrong_entries_is_an_error() {
     let manager = manager("gpt-4o");
