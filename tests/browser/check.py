@@ -43,16 +43,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from chromium import ARGUMENTS, CHROMIUM, give_up, start, watch
+
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = "/usr/bin/chromium"
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 # Everything at every budget, and a page of thousands of rows.
 FULL = os.environ.get("FULL") == "1"
 # Messages per side in the long session, changes that a slider is moved over, budgets per example.
@@ -62,10 +55,6 @@ MANY = 500
 # Milliseconds that a page has for an action: many, because a machine may be slow.
 PATIENCE = 60_000
 PHONE, WIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
-INSTALL = (
-    "python3 -m venv target/browser && "
-    "target/browser/bin/pip install -r tests/browser/requirements.txt"
-)
 
 HOSTILE = [
     "<script>alert('a')</script>",
@@ -179,17 +168,6 @@ CONTRAST = """() => {
 }"""
 
 
-def give_up(message):
-    print(f"check.py: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-try:
-    from playwright.sync_api import sync_playwright
-except ImportError as error:
-    give_up(f"{error}; install with: {INSTALL}")
-
-
 class Checker:
     """One browser, and the faults of the pages that it opened."""
 
@@ -223,14 +201,7 @@ class Checker:
     def listen(self, viewport, script):
         """Returns an empty page in a new context, with its messages recorded."""
         page = self.browser.new_context(viewport=viewport, java_script_enabled=script).new_page()
-
-        def dialog(one):
-            self.complain(f"a dialog: {one.message}")
-            one.dismiss()
-
-        page.on("console", lambda one: self.complain(f"the console: {one.type} {one.text}"))
-        page.on("pageerror", lambda error: self.complain(f"an error: {error}"))
-        page.on("dialog", dialog)
+        watch(page, self.complain)
         page.on("request", lambda one: one.url == self.url or self.complain(f"a request: {one.url}"))
         return page
 
@@ -677,7 +648,7 @@ def main():
         give_up(f"{arguments.binary} is no file; build it with: cargo build -p plan-inspect --features full")
     if not Path(arguments.browser).is_file():
         give_up(f"{arguments.browser} is not there; install it with: apt-get install chromium")
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as name, start() as playwright:
         folder = Path(name)
         binary = arguments.binary.resolve()
         browser = playwright.chromium.launch(executable_path=arguments.browser, args=ARGUMENTS)
