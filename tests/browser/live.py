@@ -25,32 +25,21 @@ import sys
 import tempfile
 from pathlib import Path
 
+from chromium import ARGUMENTS, CHROMIUM, give_up, start, watch
+
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = "/usr/bin/chromium"
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
 # Milliseconds that a page has for an action: many, because a machine may be slow.
 PATIENCE = 120_000
 HOSTILE = [
     "<script>alert(1)</script>",
     "</script><script>alert(2)</script><!-- <script>",
-    "</style></textarea><img src=x onerror=alert(3)>{{SCRIPT}}{{DATA}}",
+    "</style></textarea><img src=x onerror=alert(3)>{{ script }}{{ data }}",
     "'\"><iframe srcdoc='<script>parent.alert(4)</script>'></iframe>\u2028\u202e\u0000",
 ]
 # The sources of the page, in which each break must change something.
 SOURCE = "".join((ROOT / "crates/plan-inspect/src/live" / name).read_text(encoding="utf-8") for name in ("page.html", "page.js"))
 # Elements that a text of a session could become.
 FOREIGN = "() => document.querySelectorAll('body img, body marquee, body iframe:not(#plan), body b').length"
-
-
-def give_up(message):
-    print(f"live.py: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-try:
-    from playwright.sync_api import sync_playwright
-except ImportError as error:
-    give_up(f"{error}; install with: python3 -m venv target/browser && target/browser/bin/pip install -r tests/browser/requirements.txt")
 
 
 class Live:
@@ -61,9 +50,7 @@ class Live:
         self.wrong, self.name, self.plans = [], "", 0
         self.page = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True).new_page()
         self.page.set_default_timeout(PATIENCE)
-        self.page.on("console", lambda one: self.complain(f"the console: {one.type} {one.text}"))
-        self.page.on("pageerror", lambda error: self.complain(f"an error: {error}"))
-        self.page.on("dialog", lambda one: (self.complain(f"a dialog: {one.message}"), one.dismiss()))
+        watch(self.page, self.complain)
         self.page.on("request", self.request)
 
     def complain(self, what):
@@ -193,6 +180,35 @@ class Live:
         focused = self.page.evaluate("() => document.activeElement.dataset.key ?? ''")
         self.expect(focused != "", "the control of an item loses the focus")
 
+    def numbered(self):
+        """Checks that names that are whole numbers, and numbers such as 1.0, stay as they are if something changes."""
+        documents = lambda names: [{"id": name, "score": 0.5, "text": f"Text {name}. " * 8} for name in names]
+        schema = {"type": "object", "properties": {"10": {"type": "number", "minimum": 1.0}, "2": {"type": "number", "maximum": 2.50}}}
+        session = {
+            "model": "gpt-4o",
+            "messages": [{"role": "user", "content": "Now?"}],
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": schema}}],
+            "rag": {"10": documents("ab"), "2": documents("cd")},
+        }
+        path = self.folder / "numbered.json"
+        path.write_text(json.dumps(session))
+        for budget in (150, 10_000):
+            self.open(path, "--budget", budget)
+            seen = self.choose("b", "excluded")
+            session["rag"]["10"] = documents("a")
+            without = self.folder / "without.json"
+            without.write_text(json.dumps(session))
+            self.expect(seen == self.tool(without, "--budget", budget)["fingerprint"], "another plan without a document")
+
+    def options(self):
+        """Checks a session whose options the model does not support, and another model that does."""
+        path = self.folder / "options.json"
+        path.write_text(json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "Now?"}]}))
+        flags = ["--set", "conversation.tool_results=provider"]
+        self.expect(self.open(path, *flags) == self.tool(path, *flags)["fingerprint"], "the first plan is another one")
+        wanted = self.tool(path, *flags, "--model", "claude-sonnet-4-5")
+        self.expect(self.enter("model", "claude-sonnet-4-5") == wanted["fingerprint"], "another plan of a model that edits")
+
     def redacted(self, path):
         """Checks that a redacted page has no text of its session."""
         self.open(path, "--redact")
@@ -213,10 +229,10 @@ class Live:
 BREAKS = {
     "a message on the console": (lambda page: page.replace("async function main() {", "async function main() { console.warn(1);"), "the console"),
     "a request": (lambda page: page.replace("default-src 'none'", "connect-src *").replace("async function main() {", "async function main() { fetch('https://example.invalid/').catch(() => 0);"), "a request"),
-    "a deaf budget": (lambda page: page.replace("{ ...limits, prompt_budget: budget }", "limits"), "another plan at"),
+    "a deaf budget": (lambda page: page.replace("budget === undefined ? limits", "true ? limits"), "another plan at"),
     "a forgotten pin": (lambda page: page.replace("return { message_pinned", "return { unpinned: 'x' }; return { message_pinned"), "the saved session has no"),
     "a deaf option": (lambda page: page.replace("config: options,", "config: data.options,"), "other options"),
-    "a document that stays": (lambda page: page.replace("!excluded.has(one.id)", "true"), "an excluded document"),
+    "a document that stays": (lambda page: page.replace("!excluded.has(id)", "true"), "an excluded document"),
     "a reset of nothing": (lambda page: page.replace("tried.clear();", ""), "Reset"),
 }
 
@@ -252,7 +268,7 @@ def main():
     for path in (arguments.binary, Path(arguments.browser), arguments.package / "dist/core.js"):
         if not path.is_file():
             give_up(f"{path} is not there; see the head of this file")
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as name, start() as playwright:
         browser = playwright.chromium.launch(executable_path=arguments.browser, args=ARGUMENTS)
         live = Live(browser, arguments.binary.resolve(), arguments.package.resolve(), Path(name))
         if arguments.self_test:
@@ -264,12 +280,14 @@ def main():
             live.session(path)
         live.session(ROOT / "examples/support-chat.json", "--budget", 400, "--set", "rag.labels=true")
         live.models(ROOT / "examples/support-chat.json")
+        live.numbered()
+        live.options()
         live.frame(ROOT / "examples/support-chat.json")
         live.redacted(ROOT / "examples/support-chat.json")
         live.hostile()
         for one in live.wrong:
             print(one)
-        print(f"{len(examples) + 5} live pages, {live.plans} plans: {len(live.wrong)} wrong")
+        print(f"{len(examples) + 8} live pages, {live.plans} plans: {len(live.wrong)} wrong")
         sys.exit(1 if live.wrong else 0)
 
 

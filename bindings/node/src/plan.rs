@@ -304,11 +304,12 @@ impl Plan {
     }
 
     /// Returns the plan as a self-contained web page. It contains the texts of the prompt, unless `redact` is
-    /// true.
-    pub fn html(&self, redact: Option<bool>) -> Result<String, JsValue> {
+    /// true. Unless `explain` is false, it lists for each item the budgets at which it is included, which
+    /// takes seconds for thousands of items.
+    pub fn html(&self, redact: Option<bool>, explain: Option<bool>) -> Result<String, JsValue> {
         self.ask(|manager, request| {
-            // The page shows a reason for every row.
-            let explained = manager.explainer(request).explain_all()?;
+            let is_explained = explain != Some(false);
+            let explained = if is_explained { manager.explainer(request).explain_all()? } else { Vec::new() };
             let page = report::html(&self.inner).with_explanations(&explained).with_model(&self.manager.1);
             Ok(page.with_request(request).with_redaction(redact == Some(true)).render()?)
         })

@@ -20,6 +20,9 @@ pub(crate) struct Prepared {
     pub(crate) model: Model,
     pub(crate) manager: ContextWindowManager,
     pub(crate) session: Session,
+    /// True if the flags or the session name the model.
+    #[cfg_attr(not(feature = "html"), allow(dead_code, reason = "only pages read it"))]
+    pub(crate) has_model_name: bool,
     limits: RequestLimits,
 }
 
@@ -53,6 +56,7 @@ impl Prepared {
             Some(options) => &terms.options.config_over(options)?,
             None => terms.options.config()?,
         };
+        let has_model_name = model.is_some() || session.model.is_some();
         let model = target(terms, model, &session)?;
         // The tokenizer from the options is used only if neither flags nor session name one. Only this call
         // shows if it is needed.
@@ -62,7 +66,7 @@ impl Prepared {
             _ => error.into(),
         })?;
         let limits = terms.limits.over(session.limits);
-        Ok(Self { model, manager, session, limits })
+        Ok(Self { model, manager, session, has_model_name, limits })
     }
 
     /// Returns a copy with another conversation.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The maximum number of messages and documents for explanations. Each explanation plans the prompt at other
 /// budgets, so the cost grows with all items.
 #[cfg(feature = "html")]
-const MAX_EXPLAINED: usize = 3_000;
+pub(crate) const MAX_EXPLAINED: usize = 3_000;
 
 /// The limit for the planning work of a slider: the number of rows of all its plans together. `CHANGES` is
 /// the minimum and maximum number of budget changes on either side of the present budget. Each change needs
@@ -31,13 +31,14 @@ pub(crate) struct PageOptions<'a> {
     pub(crate) earlier: &'a [ContextPlan],
     pub(crate) first: usize,
     pub(crate) terms: CostTerms<'a>,
+    /// The package of a page that plans by itself.
+    pub(crate) live: Option<&'a LivePackage<'a>>,
 }
 
-/// The parts of a page that plans by itself.
+/// The npm package with which a page plans by itself.
 #[cfg_attr(not(feature = "html"), allow(dead_code, reason = "only pages read it"))]
-pub(crate) struct LivePage<'a> {
-    /// The folder of the npm package.
-    pub(crate) package: &'a Path,
+pub(crate) struct LivePackage<'a> {
+    pub(crate) folder: &'a Path,
     /// The file of the user's own models.
     pub(crate) models: Option<PathBuf>,
 }
@@ -53,37 +54,6 @@ pub(crate) fn render_page(
     crate::missing_feature::fail("--format html", "html")
 }
 
-/// Returns an error, because this build has no web pages.
-#[cfg(not(feature = "html"))]
-pub(crate) fn render_live_page(
-    _: &Prepared,
-    _: &PlanRequest<'_>,
-    _: &ContextPlan,
-    _: &PageOptions<'_>,
-    _: &LivePage<'_>,
-) -> Result<String> {
-    crate::missing_feature::fail("--format html", "html")
-}
-
-/// Renders a page that plans by itself. It begins with the plan of this request.
-#[cfg(feature = "html")]
-pub(crate) fn render_live_page(
-    prepared: &Prepared,
-    request: &PlanRequest<'_>,
-    plan: &ContextPlan,
-    options: &PageOptions<'_>,
-    live: &LivePage<'_>,
-) -> Result<String> {
-    let options = crate::live::LiveOptions {
-        title: &options.title,
-        package: live.package,
-        models: live.models.as_deref(),
-        redact: options.redact,
-        budget: plan.prompt_budget,
-    };
-    crate::live::render_live_page(prepared, request, &options)
-}
-
 #[cfg(feature = "html")]
 pub(crate) fn render_page(
     prepared: &Prepared,
@@ -91,6 +61,9 @@ pub(crate) fn render_page(
     plan: &ContextPlan,
     options: PageOptions<'_>,
 ) -> Result<String> {
+    if let Some(package) = options.live {
+        return crate::live::render_page(prepared, request, plan, &options, package);
+    }
     let session = &prepared.session;
     let explainer = prepared.manager.explainer(request);
     let small = session.log.messages().len() + session.rag.len() <= MAX_EXPLAINED;

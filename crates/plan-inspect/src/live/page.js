@@ -10,13 +10,6 @@ const SKIP = /<a class="skip"[^>]*>[^<]*<\/a>/;
 /** Milliseconds without a further change before the page plans. */
 const PATIENCE = 250;
 
-// A number keeps its text if the browser can keep it: 1.0 in the schema of a tool has other tokens than 1.
-const asWritten = (key, value, context) =>
-  typeof value === "number" && context?.source !== undefined && JSON.rawJSON && String(value) !== context.source
-    ? JSON.rawJSON(context.source)
-    : value;
-const session = JSON.parse(data.session, asWritten);
-
 /** Returns the bytes of a base64 text. */
 const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 
@@ -36,19 +29,18 @@ async function load() {
 
 /** Returns the items that can be tried: notes and messages of the conversation, then documents. */
 function findItems(core, plan) {
-  const conversation = core.Conversation.fromFile("session.json", data.session);
-  const messages = session.context_window.events.map((row) => row.entry.message).filter(Boolean);
+  const conversation = core.Conversation.fromFile("session.json", sessionWith([], new Map()));
+  const messages = data.session.events.map((event) => JSON.parse(event).entry.message).filter(Boolean);
   const ids = conversation.ids();
   conversation.free();
   // Messages that left the conversation have no ids, so no text can be told for the others.
   const text = (at) => (messages.length === ids.length ? words(messages[at]) : "");
   const notes = [...plan.included, ...plan.excluded].filter((row) => row.kind === "note");
-  const lists = Array.isArray(session.rag) ? [session.rag] : Object.values(session.rag ?? {});
-  const documents = new Map(lists.flat().map((one) => [one.id, one]));
+  const documents = new Map(data.session.lists.flatMap(([, list]) => list));
   return [
     ...notes.map((row) => ({ key: `note:${row.id}`, id: row.id, kind: "note", text: "", tries: ["unpinned", "expired"] })),
     ...ids.map((id, at) => ({ key: `message:${id}`, id, kind: "message", text: text(at), tries: ["pinned", "unpinned", "expired"] })),
-    ...[...documents.values()].map((one) => ({ key: `document:${one.id}`, id: one.id, kind: "document", text: one.text, tries: ["excluded"] })),
+    ...[...documents].map(([id, json]) => ({ key: `document:${id}`, id, kind: "document", text: JSON.parse(json).text, tries: ["excluded"] })),
   ].map((item) => ({ ...item, searched: `${item.id}\n${item.text}`.toLowerCase() }));
 }
 
@@ -66,24 +58,27 @@ function eventOf({ id }, change) {
   return { ttl_set: { id, ttl: "none_remaining", asked: false } };
 }
 
+/** Returns the JSON of an array, or of an object, from the JSON texts of its values. */
+const array = (texts) => `[${texts.join(",")}]`;
+const object = (fields) => `{${fields.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
+
 /**
- * Returns the session with the changes. Without any, it is the text of the session itself. `budget` is undefined as long as it is
- * that of the session.
+ * Returns the session with the changes. All other texts stay as they are written. `budget` is undefined as long as it is that of the
+ * session.
  */
-function changed(items, tried, budget) {
-  if (tried.size === 0 && budget === undefined) return data.session;
+function sessionWith(items, tried, budget) {
   const of = (kind) => items.filter((item) => (item.kind === "document") === kind && tried.has(item.key));
   const excluded = new Set(of(true).map((item) => item.id));
-  const kept = (list) => list.filter((one) => !excluded.has(one.id));
-  const events = of(false).map((item) => ({ version: 1, entry: { event: eventOf(item, tried.get(item.key)) } }));
-  const { rag, limits, context_window: own } = session;
-  const lists = Array.isArray(rag) ? kept(rag) : Object.fromEntries(Object.entries(rag ?? {}).map(([name, list]) => [name, kept(list)]));
-  return JSON.stringify({
-    ...session,
-    ...(rag && { rag: lists }),
-    limits: budget === undefined ? limits : { ...limits, prompt_budget: budget },
-    context_window: { ...own, events: [...own.events, ...events] },
-  });
+  const added = of(false).map((item) => JSON.stringify({ version: 1, entry: { event: eventOf(item, tried.get(item.key)) } }));
+  const { fields, limits, lists, own, events } = data.session;
+  const kept = lists.map(([name, list]) => [name, array(list.filter(([id]) => !excluded.has(id)).map(([, text]) => text))]);
+  const others = limits.filter(([name]) => name !== "prompt_budget");
+  return object([
+    ...fields,
+    ...(kept.length > 0 ? [["rag", kept[0][0] === null ? kept[0][1] : object(kept)]] : []),
+    ["limits", object(budget === undefined ? limits : [...others, ["prompt_budget", budget]])],
+    ["context_window", object([...own, ["events", array([...events, ...added])]])],
+  ]);
 }
 
 /** Returns a manager for the model and the options of the page. Another model has its own tokenizer and wire format. */
@@ -196,7 +191,7 @@ async function main() {
       if (!Number.isSafeInteger(tokens) || tokens < 1) throw new Error("the prompt budget: expected a number of tokens, 1 or more");
       const started = performance.now();
       made = managerOf(core, model.value.trim(), options.value);
-      const next = made.planSession("session.json", changed(items ?? [], tried, hasBudget ? tokens : undefined));
+      const next = made.planSession("session.json", sessionWith(items ?? [], tried, hasBudget ? tokens : undefined));
       const spent = performance.now() - started;
       plan?.free();
       manager?.free();
@@ -206,7 +201,7 @@ async function main() {
       before ??= included;
       budget.value = plan.budget;
       slider.value = toStep(plan.budget);
-      showPage(plan.html(data.redact));
+      showPage(plan.html(data.redact, items.length <= data.most_explained));
       const over = plan.isOverflow ? ", over its budget" : "";
       get("status").textContent = `${count(plan.tokens)} of ${count(plan.budget)} tokens${over}, planned in ${Math.ceil(spent)} ms`;
       get("status").dataset.fingerprint = plan.fingerprint;

@@ -10,7 +10,7 @@ use crate::{
     prepared::Prepared,
     stderr, stored,
     table::{Align, Table},
-    web_page::{self, LivePage, PageOptions},
+    web_page::{self, LivePackage, PageOptions},
 };
 use anyhow::{Result, bail};
 use context_window::{
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
         live: args
             .live
             .as_deref()
-            .map(|package| LivePage { package, models: args.request.terms.models.file() }),
+            .map(|folder| LivePackage { folder, models: args.request.terms.models.file() }),
         top: args.top,
         grid: args.grid,
         breakpoints: args.breakpoints,
@@ -129,8 +129,8 @@ pub(super) struct View<'a> {
     pub(super) certainty: &'a Counts,
     /// The title of the web page.
     pub(super) title: String,
-    /// The parts of a web page that plans.
-    pub(super) live: Option<LivePage<'a>>,
+    /// The package of a web page that plans by itself.
+    pub(super) live: Option<LivePackage<'a>>,
     pub(super) top: usize,
     pub(super) grid: bool,
     pub(super) breakpoints: bool,
@@ -176,11 +176,9 @@ impl View<'_> {
                     earlier: &[],
                     first: 1,
                     terms: CostTerms::default(),
+                    live: self.live.as_ref(),
                 };
-                match &self.live {
-                    Some(live) => web_page::render_live_page(prepared, request, plan, &options, live)?,
-                    None => web_page::render_page(prepared, request, plan, options)?,
-                }
+                web_page::render_page(prepared, request, plan, options)?
             }
         })
     }

@@ -501,8 +501,8 @@ fn page(args: &Replay) -> Result<String> {
     let first = steps.first().map_or(1, |step| step.prompt);
     let mut plans: Vec<_> = steps.into_iter().map(|step| step.plan).collect();
     let last = plans.pop().context("replay: a session has at least one prompt")?;
-    let beside =
-        PageOptions { title: name, redact: args.redact, earlier: &plans, first, terms: args.costs.terms() };
+    let terms = args.costs.terms();
+    let beside = PageOptions { title: name, redact: args.redact, earlier: &plans, first, terms, live: None };
     web_page::render_page(&prepared, &request, &last, beside)
 }
 
