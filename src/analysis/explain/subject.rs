@@ -67,8 +67,7 @@ impl<'a> Subjects<'a> {
     }
 
     /// Checks if the budget decides about a row. An archived message is included if a pin brings it, and then
-    /// it has a key. If documents may rank differently, others may come first, and a duplicate no longer
-    /// repeats one.
+    /// it has a key.
     fn can_move(&self, row: Decision<'_>) -> bool {
         let Decision::Excluded(row) = row else { return true };
         // A pin without room may fall together with its question (pinned exchanges, rule S3). With more room
@@ -79,7 +78,7 @@ impl<'a> Subjects<'a> {
         is_excluded_for_room(&row.reason)
             || may_have_fallen
             || matches!(row.reason, ExcludedReason::Archived { .. })
-            || self.can_rank_differently && matches!(row.reason, ExcludedReason::Duplicate { .. })
+            || self.can_rank_differently && depends_on_ranks(&row.reason)
     }
 
     /// Returns the key of a row's candidate, or `None` if the row has no candidate.
@@ -118,6 +117,13 @@ impl<'a> Subjects<'a> {
         let position = self.log.position_of(id)?;
         CandidateId::from_place(self.log.turns().place_of(position)).map(Key::Item)
     }
+}
+
+/// Checks if an item may be included if documents rank differently. Others may come first, and a duplicate no
+/// longer repeats one. Documents of the last prompt that are not given up may come before their question, and
+/// a note then does not wait (retained texts, rule S10).
+fn depends_on_ranks(reason: &ExcludedReason) -> bool {
+    matches!(reason, ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(PolicyRule::NextQuestion))
 }
 
 /// Checks if an item is excluded for lack of budget, by a policy that counts items or tokens, or because its

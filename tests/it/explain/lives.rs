@@ -416,6 +416,20 @@ fn a_text_that_left_does_not_come_back_beside_its_copy() {
     assert!(has_left, "{:?}", plan.notices);
 }
 
+/// A caller that keeps the anchor but not the sent texts brings the documents again. At a budget that holds
+/// them, they come before their question, and a note does not wait for the next one.
+#[test]
+fn a_note_that_waits_is_included_where_documents_are_not_given_up() {
+    let mut steps = vec![said(58, 0), sent(150, &[], 0), sent(1_128, &[(4, 0), (2, 38)], 25)];
+    steps[2].beside.system = Some(20);
+    let mut beside = sent(1, &[(4, 0)], 0).beside;
+    (beside.state, beside.note) = (Some(20), Some((1, true)));
+    let mut config = small_marks(160);
+    (config.rag.leave, config.rag.placement) = (Leave::AtCut, Placement::WithQuestion);
+    let life = Life { model: "deepseek-chat", config, steps, asks: None, beside, budget: 1 };
+    every_answer_agrees(&life).unwrap();
+}
+
 /// A pin that has no room in one round, and has in the next, does not bring the texts before it back beside
 /// their copies.
 #[test]
