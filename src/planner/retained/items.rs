@@ -435,13 +435,26 @@ impl<'a> RetainedItems<'a> {
         let documents = self.documents.iter().filter(|(id, at)| !is_sent(id, **at));
         let state =
             self.state.iter().filter(|(_, (_, row))| !has_row(row, |row| row.kind == ItemKind::State));
-        let places = documents.clone().map(|(_, at)| *at).chain(state.clone().map(|(_, (at, _))| *at));
+        let copies = documents.clone().flat_map(|(id, at)| std::iter::once(*at).chain(self.copies_of(id)));
+        let places = copies.chain(state.clone().map(|(_, (at, _))| *at));
         SentAgain {
             documents: documents.map(|(id, _)| id.clone()).collect(),
             state: state.map(|(id, _)| id.clone()).collect(),
             left_places: places.collect(),
             ..SentAgain::default()
         }
+    }
+
+    /// Returns the places of all retained copies of a document of the request. An older one may come back with
+    /// a pin.
+    fn copies_of(&self, id: &'a ItemId) -> impl Iterator<Item = u32> {
+        let items = self.request.rag.iter().filter(move |item| item.id == *id);
+        items.flat_map(move |item| {
+            let is_copy = move |sent: &SentText| {
+                item.forms().any(|form| wording::is_sent_as(&sent.text, item.text_in(form)))
+            };
+            self.documents_with_id(&item.id).filter(move |(_, sent)| is_copy(sent)).map(|(at, _)| at)
+        })
     }
 
     /// Returns a rendering without the retained texts before a position. Returns `None` if there are none.

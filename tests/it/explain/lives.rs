@@ -416,6 +416,22 @@ fn a_text_that_left_does_not_come_back_beside_its_copy() {
     assert!(has_left, "{:?}", plan.notices);
 }
 
+/// A text has two old copies, because the first had left when the second was sent. If the second has left, too,
+/// a pin does not bring the first back beside the new one.
+#[test]
+fn a_pin_does_not_bring_an_older_copy_back() {
+    let first =
+        Step { thinks: Some(60), result: Some(73), is_pinned: true, ..sent(494, &[(1, 0), (2, 0)], 6) };
+    let second = Step { asks: Some(8), result: Some(167), ..sent(454, &[(0, 18), (1, 0), (4, 0)], 0) };
+    let mut steps = vec![first, second, Step { asks: Some(39), ..sent(150, &[], 0) }];
+    steps[0].beside.state = Some(20);
+    let mut config = small_marks(299);
+    config.rag.leave = Leave::AtCut;
+    let beside = sent(1, &[(1, 0)], 0).beside;
+    let life = Life { model: "claude-fable-5-2", config, steps, asks: None, beside, budget: 1 };
+    every_answer_agrees(&life).unwrap();
+}
+
 /// A caller that keeps the anchor but not the sent texts brings the documents again. At a budget that holds
 /// them, they come before their question, and a note does not wait for the next one.
 #[test]
