@@ -45,3 +45,22 @@ export function* realCases(wanted) {
     }
   }
 }
+
+/** Returns the fingerprint of a plan, or the kind of its error: an anchor is no session. */
+export function fingerprint(Manager, { text, model, budget, config, tokenizer }) {
+  let manager, plan;
+  try {
+    manager = new Manager(model, { config, tokenizer });
+    plan = manager.planSession("s.json", text, undefined, budget);
+    return plan.fingerprint;
+  } catch (error) {
+    if (error.kind === undefined) throw error;
+    return error.kind;
+  } finally {
+    plan?.free();
+    manager?.free();
+  }
+}
+
+/** Returns the number of fingerprints among the results of cases. The others are kinds of errors. */
+export const plannedCount = (found) => found.filter((one) => one.length === 32 || one.length === 64).length;

@@ -25,6 +25,8 @@ test("a plan has the messages of a provider, and says why", () => {
   assert.deepEqual(plan.included.map((row) => row.kind), ["system_text", "document", "message"]);
   assert.match(plan.text(80), /Documents/);
   assert.match(plan.html(true), /<!doctype html>/i);
+  assert.doesNotMatch(plan.html(), /This page has no explanations/);
+  assert.match(plan.html(false, false), /This page has no explanations/);
   assert.equal(JSON.parse(plan.json()).prompt_budget, 400);
   assert.deepEqual(plan.toJSON(), JSON.parse(JSON.stringify(plan)));
   assert.equal(`${plan}`, plan.text());
