@@ -14,6 +14,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+/// Bytes of the JSON arrays in which items are handed over. The system must map a larger text for each call.
+const ARRAY_BYTES: usize = 64 << 10;
+
 /// Sessions in SQLite (`sqlite:PATH`, or a `pathlib.Path`) or PostgreSQL (`postgres://...`). Several writers
 /// may use the same session without losing entries.
 ///
@@ -58,6 +61,25 @@ fn summary(summary: &SessionSummary) -> serde_json::Value {
         "id": summary.id, "model": summary.model, "messages": summary.messages, "revision": summary.revision,
         "tokens": summary.tokens, "updated": summary.updated, "archived": summary.archived,
     })
+}
+
+/// Returns JSON texts in arrays of about [`ARRAY_BYTES`].
+fn arrays(items: &[String]) -> Vec<String> {
+    let mut arrays = Vec::new();
+    let mut rest = items;
+    while !rest.is_empty() {
+        let mut array = String::with_capacity(ARRAY_BYTES.max(rest[0].len() + 2));
+        while let Some((item, more)) = rest.split_first()
+            && (array.is_empty() || array.len() + item.len() + 2 <= ARRAY_BYTES)
+        {
+            array.push(if array.is_empty() { '[' } else { ',' });
+            array.push_str(item);
+            rest = more;
+        }
+        array.push(']');
+        arrays.push(array);
+    }
+    arrays
 }
 
 #[pymethods]
@@ -158,6 +180,19 @@ impl Store {
     ) -> PyResult<Vec<String>> {
         let (id, kind, limit) = (id.to_owned(), kind.to_owned(), limit.map(|limit| limit.0));
         self.load_with(py, move |store| store.newest_items(&id, &kind, limit))
+    }
+
+    /// Returns the same items in JSON arrays, which are faster to parse than single items.
+    #[pyo3(signature = (id, *, limit=None, kind="item"))]
+    fn _newest_arrays(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        limit: Option<Number<usize>>,
+        kind: &str,
+    ) -> PyResult<Vec<String>> {
+        let (id, kind, limit) = (id.to_owned(), kind.to_owned(), limit.map(|limit| limit.0));
+        self.load_with(py, move |store| store.newest_items(&id, &kind, limit).map(|items| arrays(&items)))
     }
 
     /// Removes the newest item of a type and returns it. Returns None if there is none. Later messages and

@@ -212,6 +212,14 @@ async def test_a_session_gives_back_what_was_added(tmp_path: Path) -> None:
     assert sorted(kept) == sorted([n for n in range(15)] * 4) and kept[::2] == kept[1::2]
 
 
+@pytest.mark.parametrize("size", [0, 30_000, 65_520, 65_536, 200_000])
+async def test_items_of_every_size_are_given_back(tmp_path: Path, size: int) -> None:
+    items: list[Any] = [{"n": n, "text": "é" * (n * size // 5)} for n in range(6)] + [{"n": n} for n in range(900)]
+    session = StoreSession(Store(tmp_path / "s.db"), "one")
+    await session.add_items(items)
+    assert await session.get_items() == items and await session.get_items(903) == items[-903:]
+
+
 async def test_a_result_without_its_call_does_not_turn_the_filter_off() -> None:
     orphan = {"type": "function_call_output", "call_id": "gone", "output": "x"}
     said = [{"role": "user" if n % 2 == 0 else "assistant", "content": f"text {n} " * 50} for n in range(201)]

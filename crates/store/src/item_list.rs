@@ -15,8 +15,9 @@ use std::{borrow::Cow, ops::ControlFlow};
 /// The version of the entry format that this module reads by itself.
 const VERSION: u32 = 1;
 
-/// The largest number of entries that one query reads.
-const MOST_ROWS: u64 = 4_096;
+/// The largest number of entries that one query reads. With more, their texts no longer fit into the
+/// cache of a processor between two steps.
+const MOST_ROWS: u64 = 512;
 
 /// The smallest number of entries that one query reads. A removed item leaves two entries behind.
 const LEAST_ROWS: u64 = 8;

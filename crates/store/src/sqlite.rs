@@ -34,6 +34,10 @@ const BEGIN_TRIES: u32 = 1_000;
 /// The advice in an error that leaves open if the transaction is on disk.
 const NOT_KNOWN: &str = "The entries may or may not be stored: open the store again, load the session and compare it before you save again";
 
+/// Bytes of a page of a new file. Pages of 4,096 bytes, the default, hold entries of up to 1,002 bytes, and a
+/// larger one takes a page of its own.
+const PAGE_SIZE: u32 = 8_192;
+
 /// The SQL for the current time of the database's clock, in milliseconds.
 const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
@@ -247,6 +251,8 @@ impl Sqlite {
         // The first read shows if this is a database, and its version, before anything is written to it.
         let version = self.version()?;
         if version.is_none_or(|version| version <= schema::VERSION) {
+            // Only a new file gets this size.
+            self.connection.pragma_update(None, "page_size", PAGE_SIZE)?;
             for (name, value) in [("journal_mode", "wal"), ("synchronous", "full"), ("foreign_keys", "on")] {
                 self.connection.pragma_update(None, name, value)?;
             }
@@ -611,7 +617,8 @@ mod tests {
             let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
             store.connection.query_row(&sql, (), |row| row.get(0)).unwrap()
         };
-        assert_eq!(["journal_mode", "synchronous", "foreign_keys"].map(pragma), ["wal", "2", "1"]);
+        let names = ["page_size", "journal_mode", "synchronous", "foreign_keys"];
+        assert_eq!(names.map(pragma), ["8192", "wal", "2", "1"]);
         drop(store);
         for end in ["", "-wal", "-shm"] {
             drop(fs::remove_file(format!("{}{end}", path.display())));
