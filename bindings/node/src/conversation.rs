@@ -58,7 +58,7 @@ impl Conversation {
 #[wasm_bindgen]
 impl Conversation {
     /// Creates a conversation, empty or with these messages. `wireFormat` is their format: `openai`
-    /// (default), `openai_responses`, `anthropic` or `gemini`.
+    /// (default, and messages of the AI SDK and other tools), `openai_responses`, `anthropic` or `gemini`.
     #[wasm_bindgen(constructor)]
     pub fn new(
         #[wasm_bindgen(unchecked_optional_param_type = "WireMessages")] messages: Option<Messages>,

@@ -1,6 +1,7 @@
 // The package in Node: planning, errors, state, counters.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { convertToModelMessages } from "ai";
 import {
   BudgetError, ConfigError, ContextWindowError, Conversation, CountError, InputError, Manager, NotFoundError, count,
   isContextOverflow, loadEncoding, models, presets,
@@ -30,6 +31,26 @@ test("a plan has the messages of a provider, and says why", () => {
   assert.equal(JSON.parse(plan.json()).prompt_budget, 400);
   assert.deepEqual(plan.toJSON(), JSON.parse(JSON.stringify(plan)));
   assert.equal(`${plan}`, plan.text());
+});
+
+test("messages of the AI SDK are read", async () => {
+  const ui = [
+    { id: "q", role: "user", parts: [{ type: "text", text: "How warm is it?" }] },
+    { id: "a", role: "assistant", parts: [
+      { type: "tool-weather", toolCallId: "c", state: "output-available", input: { at: "Rome" }, output: { warm: 20 } },
+      { type: "step-start" },
+      { type: "text", text: "Twenty degrees." },
+    ] },
+  ];
+  const plan = estimating().plan(new Conversation(ui));
+  assert.deepEqual(plan.messages().map((one) => one.role), ["user", "assistant", "tool", "assistant"]);
+  const models = await convertToModelMessages(ui);
+  assert.deepEqual(estimating().plan(new Conversation(models)).messages(), plan.messages());
+  const log = new Conversation();
+  for (const one of models) log.push(one);
+  assert.deepEqual(log.openCalls(), []);
+  const wrong = [{ role: "user", parts: [{ type: "text", txt: "lost" }] }];
+  assert.throws(() => new Conversation(wrong), (error) => error instanceof InputError && !error.message.includes("--"));
 });
 
 test("what does not fit is explained", () => {

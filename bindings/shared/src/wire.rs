@@ -32,7 +32,14 @@ pub fn wire_format(name: &str) -> Result<WireFormat, String> {
 /// never seen.
 #[must_use]
 pub fn placed_text(error: &formats::Error) -> String {
-    let text = error.to_string();
+    let mut text = error.to_string();
+    // The flags that a message names are those of the tool.
+    while let Some((before, (_, after))) =
+        text.split_once(" (--lenient").and_then(|(before, rest)| Some((before, rest.split_once(')')?)))
+    {
+        text = format!("{before}{after}");
+    }
+    let text = text.replace("; --lenient reads the rest)", ")");
     // The name `messages` and a place come first, then the key.
     let key = text.strip_prefix("messages:").and_then(|rest| rest.split_once(": ")).map(|(_, key)| key);
     match key {

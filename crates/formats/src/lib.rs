@@ -30,10 +30,12 @@ mod retrieval;
 mod scan;
 mod session;
 mod foreign;
+mod pushed;
 mod file;
 
 pub use error::{Error, ErrorKind};
 pub use file::SessionFile;
 pub use format::{FileFormat, ReadOptions};
+pub use pushed::{push_json, tools_from_json};
 pub use retrieval::FieldMap;
-pub use session::{Session, SessionTexts, push_json, session_json, tools_from_json};
+pub use session::{Session, SessionTexts, session_json};

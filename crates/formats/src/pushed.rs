@@ -1,8 +1,13 @@
 //! Conversion of messages and tools in a provider's form, for a conversation that continues.
 
-use super::{bounded, place::Place, read, surrogates, tools, wire};
-use crate::error::Error;
+use crate::{
+    error::Error,
+    foreign::{self, FormatReader, shape::Shape},
+    format::ReadOptions,
+    session::{bounded, count_values, place::Place, read, surrogates, tools, wire},
+};
 use context_window::{Conversation, ItemId, Tool, WireFormat, conversation::Entry, text::size::Tally};
+use std::borrow::Cow;
 
 /// The name of the messages' JSON in errors.
 const MESSAGES: &str = "messages";
@@ -14,7 +19,8 @@ const TOOLS: &str = "tools";
 ///
 /// `wire_format` selects the form. Gemini expects `contents`, and `OpenAI` Responses expects `input` items.
 /// All other formats accept Chat messages of `OpenAI` and content blocks of Anthropic alike. A tool result
-/// inside a user message becomes a message of its own.
+/// inside a user message becomes a message of its own. `OpenAiChat` accepts the messages of other tools as
+/// well, such as those of the AI SDK.
 ///
 /// ```
 /// use context_window::{Conversation, WireFormat};
@@ -38,12 +44,19 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
     let place = Place { name: MESSAGES, line: 1 };
     within(json, MESSAGES)?;
     let (json, _) = surrogates::replace_lone_surrogates(json);
-    let reader = read::pushed(&json, place, wire_format, log)?;
-    if reader.compactions > 0 {
+    let (read, has_compactions) = match read::pushed(&json, place, wire_format, log) {
+        Ok(reader) => (reader.log, reader.compactions > 0),
+        Err(error) if wire_format == WireFormat::OpenAiChat => {
+            let log = read_as_file(&json, place).unwrap_or(Err(error))?;
+            let has_compactions = log.compactions().next().is_some();
+            (log, has_compactions)
+        }
+        Err(error) => return Err(error),
+    };
+    if has_compactions {
         let detail = "contain a compaction, which only a session file may contain; expected messages";
         return Err(Error::input(MESSAGES, detail));
     }
-    let read = reader.log;
     bounded::check(read.messages(), &[]).map_err(|(key, detail)| place.fault(&key, &detail))?;
     // All ids are checked before the first push, so an error leaves the conversation unchanged.
     log.check_ids(read.messages().iter().filter_map(|one| Some((one.id()?, "a new message"))))?;
@@ -60,6 +73,15 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
         }
     }
     Ok(ids)
+}
+
+/// Reads messages in the form of another tool, as its files have them. Returns `None` for any other form.
+fn read_as_file(json: &str, place: Place<'_>) -> Option<Result<Conversation, Error>> {
+    let is_one = json.trim_start().starts_with('{');
+    let list = if is_one { Cow::Owned(format!("[{json}]")) } else { Cow::Borrowed(json) };
+    let readers = FormatReader::fitting(&Shape::read(&list, true));
+    let read = |readers: Vec<_>| foreign::session(&readers, &list, place, ReadOptions::new());
+    Some(readers).filter(|readers| !readers.is_empty()).map(|readers| read(readers).map(|read| read.log))
 }
 
 /// Parses tool definitions in the form of any provider, a JSON array of them.
@@ -92,5 +114,5 @@ pub fn tools_from_json(json: &str) -> Result<Vec<Tool>, Error> {
 
 /// Checks that JSON has no more values than a session may have.
 fn within(json: &str, name: &str) -> Result<(), Error> {
-    super::count_values(&mut Tally::default(), json.as_bytes(), name)
+    count_values(&mut Tally::default(), json.as_bytes(), name)
 }

@@ -31,17 +31,15 @@ pub(crate) mod gemini;
 pub(crate) mod responses;
 mod sharegpt;
 mod logged;
-mod tools;
+pub(crate) mod tools;
 pub(crate) mod open_calls;
 pub(crate) mod reader;
 pub(crate) mod read;
-mod pushed;
 mod redacted;
 mod written;
 pub(crate) mod transcript;
 
 pub(crate) use counted::count_values;
-pub use pushed::{push_json, tools_from_json};
 pub use written::{SessionTexts, session_json};
 
 /// The tokenizers that a session may name, even if this build lacks their features.

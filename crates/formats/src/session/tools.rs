@@ -7,7 +7,7 @@ use context_window::{
 use serde_json::value::RawValue;
 
 /// Converts tool definitions. An error names the index of the first invalid one, with the reason.
-pub(super) fn tools(
+pub(crate) fn tools(
     tools: &[Box<RawValue>],
     functions: Vec<wire::Function>,
     unknown: WireFormat,

@@ -6,7 +6,7 @@ use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, Part, PlanRequest, TokenCounter, Tool,
     ToolCall, WireFormat, render,
 };
-use context_window_formats::{ErrorKind, Session, push_json, tools_from_json};
+use context_window_formats::{ErrorKind, Session, SessionFile, push_json, tools_from_json};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -52,6 +52,52 @@ fn pushed_messages_equal_those_of_a_file() {
     assert_eq!(texts(&one_by_one), texts(&whole));
     assert_eq!(one_by_one.position_of_message("m5"), Some(5));
     assert_eq!(one_by_one.position_of_message("m7"), None);
+}
+
+#[test]
+fn messages_of_other_tools_are_those_of_their_files() {
+    let ui = json!([
+        {"id": "q", "role": "user", "parts": [{"type": "text", "text": "How warm is it?"}]},
+        {"id": "a", "role": "assistant", "parts": [
+            {"type": "step-start"},
+            {"type": "tool-weather", "toolCallId": "c", "state": "output-available", "input": {"at": 1}, "output": {"warm": 2}},
+            {"type": "step-start"},
+            {"type": "text", "text": "Two degrees."},
+        ]},
+    ]);
+    let model = json!([
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "How warm is it?"}]},
+        {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c", "toolName": "weather", "input": {"at": 1}}]},
+        {"role": "tool", "content": [
+            {"type": "tool-result", "toolCallId": "c", "toolName": "weather", "output": {"type": "json", "value": {"warm": 2}}},
+        ]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Two degrees."}]},
+    ]);
+    for messages in [ui, model] {
+        let mut pushed = Conversation::new();
+        let ids = push_json(&mut pushed, &messages.to_string(), WireFormat::OpenAiChat).unwrap();
+        let whole =
+            SessionFile::new("m.json", messages.to_string().into_bytes()).unwrap().session(None).unwrap().log;
+        assert_eq!(pushed, whole);
+        assert_eq!(ids.len(), whole.messages().len());
+        assert!(whole.messages().iter().any(|one| one.answers() == Some("c")), "{whole:?}");
+        // Pushed one by one, each result answers a call of an earlier push.
+        let mut singly = Conversation::new();
+        for message in messages.as_array().unwrap() {
+            push_json(&mut singly, &message.to_string(), WireFormat::OpenAiChat).unwrap();
+        }
+        let kinds = |log: &Conversation| {
+            let kind = |one: &Message| (one.role(), one.tool_calls().len(), one.answers().map(str::to_owned));
+            log.messages().iter().map(kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&singly), kinds(&whole));
+    }
+    let wrong =
+        json!([{"role": "user", "parts": [{"type": "text", "text": "Hi"}, {"type": "text", "txt": "lost"}]}]);
+    let mut log = Conversation::new();
+    assert!(push_json(&mut log, &wrong.to_string(), WireFormat::OpenAiChat).is_err());
+    assert_eq!(log, Conversation::new());
 }
 
 #[test]
