@@ -445,8 +445,8 @@ impl<'a> RetainedItems<'a> {
         }
     }
 
-    /// Returns the places of all retained copies of a document of the request. An older one may come back with
-    /// a pin.
+    /// Returns the places of all retained copies of a document of the request. An older one may come back
+    /// with a pin.
     fn copies_of(&self, id: &'a ItemId) -> impl Iterator<Item = u32> {
         let items = self.request.rag.iter().filter(move |item| item.id == *id);
         items.flat_map(move |item| {

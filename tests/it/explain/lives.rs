@@ -416,8 +416,8 @@ fn a_text_that_left_does_not_come_back_beside_its_copy() {
     assert!(has_left, "{:?}", plan.notices);
 }
 
-/// A text has two old copies, because the first had left when the second was sent. If the second has left, too,
-/// a pin does not bring the first back beside the new one.
+/// A text has two old copies, because the first had left when the second was sent. If the second has left,
+/// too, a pin does not bring the first back beside the new one.
 #[test]
 fn a_pin_does_not_bring_an_older_copy_back() {
     let first =
