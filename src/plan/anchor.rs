@@ -365,7 +365,8 @@ pub(crate) struct SentAgain {
     /// Position before which retained texts left for lack of tokens, so that none comes back beside its copy
     /// (rule S10).
     pub(crate) left_before: u32,
-    /// Positions whose retained texts were not in the prompt, so that no pin brings one back beside its copy.
+    /// Positions of texts that are sent again, and of their older copies, so that no pin brings one back
+    /// beside the new one. All retained texts at such a position leave.
     pub(crate) left_places: BTreeSet<u32>,
 }
 

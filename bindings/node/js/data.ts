@@ -28,7 +28,7 @@ export interface SharedRequest {
   output_config?: unknown;
 }
 
-/** A message in a provider's format, or in that of a tool, such as `UIMessage` and `ModelMessage` of the AI SDK. */
+/** A message in a provider's format. An empty conversation also takes those of tools, such as the AI SDK's `UIMessage`. */
 export type WireMessage = object;
 /** A message or a list of messages in a provider's format. */
 export type WireMessages = WireMessage | readonly WireMessage[];

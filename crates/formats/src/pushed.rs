@@ -19,8 +19,8 @@ const TOOLS: &str = "tools";
 ///
 /// `wire_format` selects the form. Gemini expects `contents`, and `OpenAI` Responses expects `input` items.
 /// All other formats accept Chat messages of `OpenAI` and content blocks of Anthropic alike. A tool result
-/// inside a user message becomes a message of its own. `OpenAiChat` accepts the messages of other tools as
-/// well, such as those of the AI SDK.
+/// inside a user message becomes a message of its own. For an empty conversation, `OpenAiChat` accepts the
+/// messages of other tools as well, such as those of the AI SDK.
 ///
 /// ```
 /// use context_window::{Conversation, WireFormat};
@@ -47,9 +47,9 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
     let (read, has_compactions) = match read::pushed(&json, place, wire_format, log) {
         Ok(reader) => (reader.log, reader.compactions > 0),
         Err(error) if wire_format == WireFormat::OpenAiChat => {
-            let log = read_as_file(&json, place).unwrap_or(Err(error))?;
-            let has_compactions = log.compactions().next().is_some();
-            (log, has_compactions)
+            let read = read_as_file(&json, place, log).unwrap_or(Err(error))?;
+            let has_compactions = read.compactions().next().is_some();
+            (read, has_compactions)
         }
         Err(error) => return Err(error),
     };
@@ -75,13 +75,25 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
     Ok(ids)
 }
 
-/// Reads messages in the form of another tool, as its files have them. Returns `None` for any other form.
-fn read_as_file(json: &str, place: Place<'_>) -> Option<Result<Conversation, Error>> {
+/// Reads the messages of another tool as its files are read, for an empty conversation. Returns `None` for
+/// any other form.
+///
+/// # Errors
+///
+/// Returns the errors of the file, and an error if the conversation is not empty: ids and open calls of such
+/// messages count from the beginning.
+fn read_as_file(json: &str, place: Place<'_>, log: &Conversation) -> Option<Result<Conversation, Error>> {
     let is_one = json.trim_start().starts_with('{');
     let list = if is_one { Cow::Owned(format!("[{json}]")) } else { Cow::Borrowed(json) };
     let readers = FormatReader::fitting(&Shape::read(&list, true));
-    let read = |readers: Vec<_>| foreign::session(&readers, &list, place, ReadOptions::new());
-    Some(readers).filter(|readers| !readers.is_empty()).map(|readers| read(readers).map(|read| read.log))
+    let title = readers.first()?.format.title();
+    if log.entries().next().is_some() {
+        let detail = format!(
+            "are messages of {title}, which only an empty conversation takes; expected the form of a provider"
+        );
+        return Some(Err(Error::input(MESSAGES, detail)));
+    }
+    Some(foreign::session(&readers, &list, place, ReadOptions::new()).map(|session| session.log))
 }
 
 /// Parses tool definitions in the form of any provider, a JSON array of them.

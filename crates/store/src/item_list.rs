@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 
 /// The largest number of entries that one query reads. With more, their texts no longer fit into the
 /// cache of a processor between two steps.
-const MOST_ROWS: u64 = 512;
+const MOST_ROWS: u64 = 1_024;
 
 /// The smallest number of entries that one query reads. A removed item leaves two entries behind.
 const LEAST_ROWS: u64 = 8;

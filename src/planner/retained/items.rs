@@ -436,7 +436,8 @@ impl<'a> RetainedItems<'a> {
         let state =
             self.state.iter().filter(|(_, (_, row))| !has_row(row, |row| row.kind == ItemKind::State));
         let copies = documents.clone().flat_map(|(id, at)| std::iter::once(*at).chain(self.copies_of(id)));
-        let places = copies.chain(state.clone().map(|(_, (at, _))| *at));
+        let state_copies = state.clone().flat_map(|(id, (at, _))| self.copies_of_state(id, *at));
+        let places = copies.chain(state_copies);
         SentAgain {
             documents: documents.map(|(id, _)| id.clone()).collect(),
             state: state.map(|(id, _)| id.clone()).collect(),
@@ -450,11 +451,20 @@ impl<'a> RetainedItems<'a> {
     fn copies_of(&self, id: &'a ItemId) -> impl Iterator<Item = u32> {
         let items = self.request.rag.iter().filter(move |item| item.id == *id);
         items.flat_map(move |item| {
-            let is_copy = move |sent: &SentText| {
+            let is_copy = move |(place, sent): &(u32, &SentText)| {
                 item.forms().any(|form| wording::is_sent_as(&sent.text, item.text_in(form)))
+                    || self.is_chunk(*place, sent, item)
             };
-            self.documents_with_id(&item.id).filter(move |(_, sent)| is_copy(sent)).map(|(at, _)| at)
+            self.documents_with_id(&item.id).filter(is_copy).map(|(at, _)| at)
         })
+    }
+
+    /// Returns the places of all retained copies of the state entry at a place, with that place itself.
+    fn copies_of_state(&self, id: &'a ItemId, at: u32) -> impl Iterator<Item = u32> {
+        let places = || self.log().sent_with().state_with_id(id);
+        let text = places().find(|(place, _)| *place == at).map(|(_, sent)| &sent.text);
+        let copies = places().filter(move |(_, sent)| Some(&sent.text) == text).map(|(place, _)| place);
+        std::iter::once(at).chain(copies.filter(|place| self.is_retained_at(*place)))
     }
 
     /// Returns a rendering without the retained texts before a position. Returns `None` if there are none.

@@ -10,7 +10,7 @@ use context_window::{
     config::{Leave, Placement, RagFill, ReasoningPolicy, ToolResults},
     conversation::{Entry, Event},
     message::Reasoning,
-    plan::NoticeCode,
+    plan::{ExcludedItem, NoticeCode},
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -430,6 +430,12 @@ fn a_pin_does_not_bring_an_older_copy_back() {
     let beside = sent(1, &[(1, 0)], 0).beside;
     let life = Life { model: "claude-fable-5-2", config, steps, asks: None, beside, budget: 1 };
     every_answer_agrees(&life).unwrap();
+    let log = life.log(&life.manager());
+    // The pin has room here.
+    let plan = life.manager().build_plan(&life.request(&log).with_limits(limits(495))).unwrap();
+    let rows =
+        |id: &str| plan.included.iter().filter(|row| row.id.as_str().split('@').next() == Some(id)).count();
+    assert_eq!((rows("m0"), rows("d1")), (1, 1), "{:?}", plan.included);
 }
 
 /// A caller that keeps the anchor but not the sent texts brings the documents again. At a budget that holds
@@ -444,6 +450,10 @@ fn a_note_that_waits_is_included_where_documents_are_not_given_up() {
     (config.rag.leave, config.rag.placement) = (Leave::AtCut, Placement::WithQuestion);
     let life = Life { model: "deepseek-chat", config, steps, asks: None, beside, budget: 1 };
     every_answer_agrees(&life).unwrap();
+    let log = life.log(&life.manager());
+    let plan = life.manager().build_plan(&life.request(&log)).unwrap();
+    let waits = |row: &ExcludedItem| format!("{:?}", row.reason).contains("NextQuestion");
+    assert!(plan.excluded.iter().any(waits), "{:?}", plan.excluded);
 }
 
 /// A pin that has no room in one round, and has in the next, does not bring the texts before it back beside

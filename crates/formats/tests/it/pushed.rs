@@ -82,16 +82,14 @@ fn messages_of_other_tools_are_those_of_their_files() {
         assert_eq!(pushed, whole);
         assert_eq!(ids.len(), whole.messages().len());
         assert!(whole.messages().iter().any(|one| one.answers() == Some("c")), "{whole:?}");
-        // Pushed one by one, each result answers a call of an earlier push.
-        let mut singly = Conversation::new();
-        for message in messages.as_array().unwrap() {
-            push_json(&mut singly, &message.to_string(), WireFormat::OpenAiChat).unwrap();
-        }
-        let kinds = |log: &Conversation| {
-            let kind = |one: &Message| (one.role(), one.tool_calls().len(), one.answers().map(str::to_owned));
-            log.messages().iter().map(kind).collect::<Vec<_>>()
-        };
-        assert_eq!(kinds(&singly), kinds(&whole));
+        // A conversation that goes on takes the form of a provider alone.
+        let mut log = Conversation::from([Message::user("Hello")]);
+        let before = log.clone();
+        let error = push_json(&mut log, &messages.to_string(), WireFormat::OpenAiChat).unwrap_err();
+        assert!(error.to_string().contains("which only an empty conversation takes"), "{error}");
+        assert_eq!(log, before);
+        let plan = manager().build_plan(&PlanRequest::new(&pushed)).unwrap();
+        assert_eq!(plan.excluded, []);
     }
     let wrong =
         json!([{"role": "user", "parts": [{"type": "text", "text": "Hi"}, {"type": "text", "txt": "lost"}]}]);
